@@ -1,9 +1,11 @@
 //! What the server is told when it starts.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::Parser;
-use pageway::{MemoryWish, Result};
+use clap::{Args, Parser};
+use pageway::{Error, MemoryWish, Result};
 
 use crate::listening::{ListenArguments, bytes_of};
 
@@ -13,11 +15,14 @@ Examples:
   pageway serve --config /etc/pageway.toml
   pageway serve --data-dir ./data --memory 256MB --listen 0.0.0.0:6333 --api-key-file key.txt
   pageway serve --data-dir ./data --node a --listen 127.0.0.1:6401
+  pageway serve --data-dir ./data --node a --store s3://bucket/logs --partition texts-0
 
 Keys may also come from the environment: PAGEWAY_API_KEY and PAGEWAY_READ_ONLY_API_KEY.";
 
 /// Searches at a time for each core, where nobody says.
 const SEARCHES_EACH: usize = 4;
+/// Seconds that a lease may last.
+const LEASE_SECONDS: RangeInclusive<f64> = 0.5..=600.0;
 /// The least memory that a server is given.
 const LEAST_MEMORY: u64 = 32 << 20;
 
@@ -37,11 +42,42 @@ pub(crate) struct Arguments {
     /// Recall of queries that ask for none
     #[arg(long, default_value_t = 0.95)]
     pub(crate) recall: f32,
-    /// Be a node of this name, which a router asks for shards: points do not change then
+    /// Be a node of this name, which a router asks for shards: points do not change then, but those
+    /// of partitions
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
     #[command(flatten)]
+    pub(crate) partitions: PartitionArguments,
+    #[command(flatten)]
     pub(crate) listening: ListenArguments,
+}
+
+/// What a node is told of collections that change, and whose history several nodes share.
+#[derive(Debug, Args)]
+pub(crate) struct PartitionArguments {
+    /// Place of the logs of partitions: s3://, gs://, az:// or file://
+    #[arg(long, value_name = "URL", requires = "node")]
+    store: Option<String>,
+    /// Collection whose changes are in a log of the store, which one of its nodes leads at a time;
+    /// may be given several times
+    #[arg(long = "partition", value_name = "NAME", requires = "store")]
+    names: Vec<String>,
+    /// Time for which a node leads a partition when it is not heard of any more
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    lease: f64,
+}
+
+impl PartitionArguments {
+    /// The names of partitions, the place of their logs, and how long one is led at a time.
+    pub(crate) fn all(&self) -> Result<(&[String], &str, Duration)> {
+        if !LEASE_SECONDS.contains(&self.lease) {
+            let (least, most) = (LEASE_SECONDS.start(), LEASE_SECONDS.end());
+            let words = format!("--lease: {least} to {most} seconds are possible");
+            return Err(Error::invalid(words));
+        }
+        let store = self.store.as_deref().unwrap_or_default();
+        Ok((&self.names, store, Duration::from_secs_f64(self.lease)))
+    }
 }
 
 impl Arguments {

@@ -131,6 +131,45 @@ impl Failure {
         )
     }
 
+    /// 403 for a change of a part of a collection that did not come through a router.
+    pub fn not_routed(name: &str) -> Self {
+        Self::new(
+            403,
+            format!(
+                "Forbidden: {name} is a part of a collection: ask a router, which knows the part \
+                 of each point"
+            ),
+        )
+    }
+
+    /// 403 for what would put another history in place of that in the object store.
+    pub fn is_partition(name: &str) -> Self {
+        Self::new(
+            403,
+            format!("Forbidden: what {name} holds is what its log in the object store says"),
+        )
+    }
+
+    /// 403 for a change of a collection whose shards were dealt by who made them.
+    pub fn not_cut(name: &str) -> Self {
+        Self::new(
+            403,
+            format!(
+                "Forbidden: the map does not say which shard of {name} a point belongs to: \
+                 changes need `cut = \"id\"` there. Put other shards on nodes, and a map with a \
+                 higher version in place of this one"
+            ),
+        )
+    }
+
+    /// 503 where nobody knows whether a change was done.
+    pub fn in_doubt(what: impl std::fmt::Display) -> Self {
+        Self::new(
+            503,
+            format!("Not known whether it was done, which doing it again settles: {what}"),
+        )
+    }
+
     /// 403 for a change that is asked of a router.
     pub fn routed_change(operation: &str) -> Self {
         Self::new(

@@ -11,6 +11,7 @@
 //! room        memory of bodies and answers
 //! upkeep      what is done for collections as time passes
 //! workers     threads of searches and changes, with bounded queues
+//! partition   collections whose history lies in an object store: who leads, and who follows
 //! cluster     several servers as one: nodes, and the router that asks them
 //! metrics     counters; sampling: recall as it is; slow: the last queries that took long
 //! ```
@@ -25,6 +26,7 @@ mod input;
 mod log;
 mod metrics;
 mod operation;
+mod partition;
 mod registry;
 mod room;
 mod sampling;

@@ -64,6 +64,11 @@ fn serve(arguments: &Arguments) -> Result<Outcome> {
     if let Some(node) = &arguments.node {
         service = service.as_node(node.clone());
     }
+    let (partitions, store, term) = arguments.partitions.all()?;
+    for name in partitions {
+        let with = service.with_partition(name, (store, term));
+        service = with.map_err(|failure| Error::invalid(failure.text))?;
+    }
     let service = Arc::new(service);
     let app = App::new(Arc::clone(&service), keys, (threads, log))?;
     let mut runtime = Builder::new_multi_thread();

@@ -9,6 +9,7 @@ use pageway::{ErrorKind, Vfs};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::cluster::ShardContent;
 use crate::failure::{Failure, Outcome};
 
 /// Bytes of a name at most.
@@ -28,6 +29,9 @@ pub(crate) struct CollectionEntry {
     /// Fields that an index was asked for, and of what kind.
     #[serde(default)]
     pub(crate) payload_schema: BTreeMap<String, Value>,
+    /// What it was made of, where that is a snapshot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) content: Option<ShardContent>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -72,6 +76,7 @@ impl Names {
             number,
             config,
             payload_schema: BTreeMap::new(),
+            content: None,
         };
         self.collections.insert(name.to_owned(), entry);
         number

@@ -1,14 +1,19 @@
 //! What a server serves: collections by their names, within one budget.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pageway::{OsVfs, Vfs};
+use pageway_object::open_url;
+use serde_json::Value;
 
+use crate::cluster::{ShardNeed, is_plain};
 use crate::collection::{OpenCollection, Schema, recall_of};
 use crate::failure::{Failure, Outcome};
 use crate::metrics::Metrics;
+use crate::partition::{Replica, read_position};
 use crate::registry::{CollectionEntry, Registry};
 use crate::room::RequestMemory;
 use crate::sampling::RecallSamples;
@@ -46,6 +51,8 @@ pub struct Service {
     pub(crate) requests: RequestMemory,
     /// Its name, where it is a node of a cluster.
     pub(crate) node: Option<String>,
+    /// Collections whose history lies in an object store, by name.
+    pub(crate) partitions: BTreeMap<String, Arc<Replica>>,
 }
 
 impl Service {
@@ -67,39 +74,118 @@ impl Service {
             slow_queries: SlowQueries::default(),
             requests: RequestMemory::new(request_bytes),
             node: None,
+            partitions: BTreeMap::new(),
         })
     }
 
-    /// The same as a node of a cluster: it tells how much of a shard it has, and changes none.
+    /// The same as a node of a cluster: it tells how much of a shard it has, and changes none but
+    /// those of partitions that it leads.
     #[must_use]
     pub fn as_node(mut self, name: String) -> Self {
         self.node = Some(name);
         self
     }
 
-    /// Refuses changes of points where it is a node.
-    pub(crate) fn check_changes(&self) -> Outcome<()> {
-        match &self.node {
-            None => Ok(()),
-            Some(_) => Err(Failure::is_node()),
+    /// The same with a partition, whose history lies below the URL of a store, and which it leads
+    /// for a term at a time where no other node does.
+    ///
+    /// # Errors
+    /// 422 where it is no name of a partition; as stores and files are.
+    pub fn with_partition(mut self, name: &str, (store, term): (&str, Duration)) -> Outcome<Self> {
+        crate::registry::check_name(name)?;
+        if !name.bytes().all(is_plain) {
+            let words = "letters, digits, `-`, `_` and `.` make the name of a partition";
+            return Err(Failure::invalid_parameter("partition", words));
+        }
+        let objects = open_url(&format!("{}/{name}", store.trim_end_matches('/')));
+        let objects = objects.map_err(|error| Failure::wrong(format_args!("{store}: {error}")))?;
+        let node = self.node.as_deref().unwrap_or_default();
+        let replica = Replica::new(objects, (name, node), term);
+        if let Ok((_, entry)) = self.entry(name) {
+            let dir = self.registry.dir_of(entry.number);
+            replica.resume(read_position(self.registry.vfs().as_ref(), &dir)?);
+        }
+        self.partitions.insert(name.to_owned(), Arc::new(replica));
+        Ok(self)
+    }
+
+    /// Refuses changes of points that this server does not make: those of a node which are not of a
+    /// partition that it leads, or do not come from a router.
+    pub(crate) fn check_changes(&self, (name, is_routed): (&str, bool)) -> Outcome<()> {
+        match (&self.node, self.partitions.get(name)) {
+            (None, _) => Ok(()),
+            (Some(_), None) => Err(Failure::is_node()),
+            (Some(_), Some(_)) if !is_routed => Err(Failure::not_routed(name)),
+            (Some(_), Some(replica)) => replica.check_leads(),
         }
     }
 
+    /// Refuses what would put another history in place of that of a partition.
+    pub(crate) fn check_history(&self, name: &str) -> Outcome<()> {
+        let names = self.registry.names();
+        let own = names.aliases.get(name).map_or(name, String::as_str);
+        if self.partitions.contains_key(own) {
+            return Err(Failure::is_partition(own));
+        }
+        Ok(())
+    }
+
     /// Refuses to answer as another node, or for a shard of which it has less than so many changes.
-    pub(crate) fn check_shard(&self, node: &str, (shard, least): (&str, u64)) -> Outcome<()> {
+    /// One that is about to be made need not be there.
+    pub(crate) fn check_shard(&self, need: &ShardNeed, shard: &str, is_made: bool) -> Outcome<()> {
+        let (node, least) = (need.node.as_str(), need.least);
         if self.node.as_deref() != Some(node) {
             let own = self.node.as_deref().unwrap_or("no node");
             return Err(Failure::behind(format_args!("this server is {own}")));
         }
-        let absent = |_| Failure::behind(format_args!("{node} does not have {shard}"));
-        let (name, entry) = self.entry(shard).map_err(absent)?;
-        let own = self.open_entry(&name, &entry)?.sequence()?;
-        if own >= least {
-            return Ok(());
+        let absent = || Failure::behind(format_args!("{node} does not have {shard}"));
+        if let Some(replica) = self.partitions.get(shard) {
+            if is_made {
+                return Ok(());
+            }
+            self.entry(shard).map_err(|_| absent())?;
+            return replica.check_read(least);
         }
-        Err(Failure::behind(format_args!(
-            "{node} has {shard} up to change {own}, and {least} is asked for"
-        )))
+        let (name, entry) = self.entry(shard).map_err(|_| absent())?;
+        let own = self.open_entry(&name, &entry)?.sequence()?;
+        if own < least {
+            return Err(Failure::behind(format_args!(
+                "{node} has {shard} up to change {own}, and {least} is asked for"
+            )));
+        }
+        let has = entry.content.filter(|has| has.sequence == own);
+        match (has, &need.content) {
+            (Some(has), Some(asked)) if has.differs(asked) => Err(Failure::behind(format_args!(
+                "{node} has another {shard} with change {own} than is asked for"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a collection.
+    ///
+    /// # Errors
+    /// 409 where there is one; 400 for settings that it cannot have.
+    pub(crate) fn make_collection(&self, name: &str, config: Value) -> Outcome<()> {
+        let schema = Schema::of(&config)?;
+        let registry = &self.registry;
+        let turn = registry.turn();
+        let names = registry.names();
+        if names.aliases.contains_key(name) {
+            let words = format!("Can't create collection with name {name}: an alias has that name");
+            return Err(Failure::wrong(words));
+        }
+        if names.collections.contains_key(name) {
+            let words = format!("Collection `{name}` already exists!");
+            return Err(Failure::conflict(words));
+        }
+        registry.change(&turn, |names| {
+            let number = names.add(name, config);
+            let dir = registry.dir_of(number);
+            // What an attempt that failed has left there is of no use.
+            registry.remove_files(number)?;
+            OpenCollection::create(registry.vfs(), &dir, &schema)
+        })
     }
 
     /// Makes everything durable and closes all collections.
@@ -131,7 +217,11 @@ impl Service {
         entry: &CollectionEntry,
     ) -> Outcome<Arc<OpenCollection>> {
         let schema = Schema::of(&entry.config)?;
-        self.shelf.get(&self.wanted(name, entry, &schema))
+        let open = self.shelf.get(&self.wanted(name, entry, &schema))?;
+        if let Some(replica) = self.partitions.get(name) {
+            open.share(replica);
+        }
+        Ok(open)
     }
 
     /// Opens a collection with twice the memory, as [`Shelf::grow`] does.

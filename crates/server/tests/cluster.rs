@@ -380,7 +380,7 @@ fn a_router_answers_as_one_server() {
             ("PUT", "/collections/c/points"),
             json!({"points": [point(1)]}),
             403,
-            "upsert_points",
+            "cut",
         ),
         (
             ("DELETE", "/collections/c"),

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::Response;
-use axum::routing::{get, on};
+use axum::routing::get;
 use pageway::server::clock;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -20,10 +20,10 @@ use super::routed::{Cluster, RoutedCall};
 use super::watch::watch;
 use crate::collection::SearchTotal;
 use crate::failure::{Failure, Outcome};
-use crate::http::{Keys, absent, answer, method_of, not_allowed, parameters, receive, words};
+use crate::http::{Keys, answer, parameters, receive, with_operations, words};
 use crate::log::{Level, Log};
 use crate::metrics::{Metrics, MetricsPage};
-use crate::operation::{Access, OPERATIONS, Operation, Parameters, Reply};
+use crate::operation::{Access, Operation, Parameters, Reply};
 use crate::room::{AnswerRoom, RequestMemory};
 
 /// Requests at the same time; one more is refused.
@@ -89,22 +89,11 @@ impl RouterApp {
 
     /// The routes of all operations.
     pub fn router(&self) -> Router {
-        let mut router = Router::new().route(
+        let router = Router::new().route(
             STATE,
             get(async |app: State<Self>, request: Request| app.0.state(&request)),
         );
-        for operation in OPERATIONS {
-            let handler = move |app: State<Self>, path: Path<Vec<(String, String)>>, request| {
-                app.0.handle(operation, path.0, request)
-            };
-            router = router.route(operation.path, on(method_of(operation), handler));
-        }
-        // Bodies have bounds of our own.
-        router
-            .fallback(absent)
-            .method_not_allowed_fallback(not_allowed)
-            .layer(DefaultBodyLimit::disable())
-            .with_state(self.clone())
+        with_operations(router, Self::handle).with_state(self.clone())
     }
 
     /// Refuses requests from now on, but those that ask whether it is there.
@@ -185,6 +174,7 @@ impl RouterApp {
             body,
             deadline: cluster.now() + left,
             room,
+            waits: query.flag("wait", false)?,
             allows_part: query.flag("allow_partial", self.0.options.allows_part)?,
             missing: Mutex::default(),
             explained: Mutex::default(),

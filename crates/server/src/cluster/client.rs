@@ -1,5 +1,6 @@
 //! Requests to nodes, over connections that are kept.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -14,9 +15,11 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use super::SHARD;
+use super::content::{ShardContent, ShardNeed};
 use super::fan_out::CallEnd;
 use super::map::authority;
 use crate::failure::Failure;
+use crate::partition::ReplicaSign;
 use crate::room::AnswerRoom;
 
 /// Time for a connection.
@@ -26,7 +29,7 @@ const IDLE_TIME: Duration = Duration::from_secs(30);
 /// Times the bytes of an answer that its values take, about.
 const ANSWER_TIMES: u64 = 4;
 /// Bytes of a sign of life at most.
-const SIGN_BYTES: usize = 64 << 10;
+const SIGN_BYTES: usize = 1 << 20;
 
 /// What asks nodes.
 pub struct NodeClient {
@@ -41,8 +44,8 @@ pub(crate) struct NodeRequest {
     /// Encoded.
     pub(crate) path: String,
     pub(crate) body: Bytes,
-    /// Which node is meant, and the change that it must have.
-    pub(crate) shard: (String, u64),
+    /// Which node is meant, and what it must have.
+    pub(crate) shard: ShardNeed,
 }
 
 /// What a node answers.
@@ -61,9 +64,16 @@ struct RefusalStatus {
     error: String,
 }
 
+/// What a node says of itself.
 #[derive(Deserialize)]
-struct SignOfLife {
-    name: String,
+pub(crate) struct SignOfLife {
+    pub(crate) name: String,
+    /// How its partitions are.
+    #[serde(default)]
+    pub(crate) partitions: Vec<ReplicaSign>,
+    /// What other shards were made of.
+    #[serde(default)]
+    pub(crate) shards: BTreeMap<String, ShardContent>,
 }
 
 impl NodeClient {
@@ -116,17 +126,17 @@ impl NodeClient {
         timeout(left, asked).await.unwrap_or_else(|_| late())
     }
 
-    /// The name of a node that is alive.
-    pub(crate) async fn name_of(
+    /// What a node says that is alive.
+    pub(crate) async fn sign_of(
         &self,
         address: &str,
         left: Duration,
-    ) -> std::result::Result<String, String> {
+    ) -> std::result::Result<SignOfLife, String> {
         let request = NodeRequest {
             method: Method::GET,
             path: "/pageway/node".to_owned(),
             body: Bytes::new(),
-            shard: (String::new(), 0),
+            shard: ShardNeed::default(),
         };
         let asked = async {
             let response = self.send(address, &request).await?;
@@ -134,7 +144,7 @@ impl NodeClient {
             let bytes = to_bytes(Body::new(response.into_body()), SIGN_BYTES);
             let bytes = bytes.await.map_err(|error| words_of(&error))?;
             match ended::<SignOfLife>(status, &bytes) {
-                CallEnd::Answered(sign) => Ok(sign.name),
+                CallEnd::Answered(sign) => Ok(sign),
                 CallEnd::Refused(failure) => Err(failure.text),
                 CallEnd::Failed(why) | CallEnd::Behind(why) => Err(why),
             }
@@ -153,9 +163,8 @@ impl NodeClient {
             .method(&request.method)
             .uri(format!("http://{authority}{}", request.path))
             .header("content-type", "application/json");
-        let (node, least) = &request.shard;
-        if !node.is_empty() {
-            head = head.header(SHARD, format!("{node} {least}"));
+        if !request.shard.node.is_empty() {
+            head = head.header(SHARD, request.shard.header());
         }
         if let Some(key) = &self.key {
             head = head.header("api-key", key);

@@ -10,6 +10,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::client::NodeRequest;
+use super::content::ShardNeed;
 use super::coverage::cover;
 use super::fan_out::{CallEnd, FanOut, ShardEnd, Step};
 use super::map::{RoutedCollection, Shard};
@@ -106,7 +107,13 @@ impl RoutedCall<'_> {
                     return;
                 };
                 let left = self.deadline.saturating_sub(self.cluster.now());
-                let request = request_of(question, (shard, node), left);
+                let least = self.cluster.leaders().least(&shard.collection);
+                let need = ShardNeed {
+                    node,
+                    least: least.max(shard.sequence),
+                    content: self.cluster.contents().expected(shard),
+                };
+                let request = question.of_shard(&shard.collection, need, left);
                 let (cluster, room) = (Arc::clone(self.cluster), Arc::clone(self.room));
                 let ask = async move {
                     let ask = cluster
@@ -134,18 +141,22 @@ impl<A: 'static> Calls<A> {
     }
 }
 
-fn request_of(
-    question: &ShardQuestion,
-    (shard, node): (&Shard, String),
-    left: Duration,
-) -> NodeRequest {
-    let (name, path) = (encoded(&shard.collection), question.path);
-    let seconds = left.as_secs_f64().ceil().max(1.0) as u64;
-    NodeRequest {
-        method: question.method.clone(),
-        path: format!("/collections/{name}{path}?timeout={seconds}"),
-        body: question.body.clone(),
-        shard: (node, shard.sequence),
+impl ShardQuestion {
+    /// The request to a node that is to have so much of a shard.
+    pub(super) fn of_shard(
+        &self,
+        collection: &str,
+        shard: ShardNeed,
+        left: Duration,
+    ) -> NodeRequest {
+        let (name, path) = (encoded(collection), self.path);
+        let seconds = left.as_secs_f64().ceil().max(1.0) as u64;
+        NodeRequest {
+            method: self.method.clone(),
+            path: format!("/collections/{name}{path}?timeout={seconds}"),
+            body: self.body.clone(),
+            shard,
+        }
     }
 }
 

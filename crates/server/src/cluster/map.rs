@@ -12,6 +12,12 @@
 //! collection = "texts-0"                   # its name on the nodes
 //! nodes = ["a", "b"]
 //! sequence = 1200                          # a node that has less does not answer for it
+//!
+//! [collections.notes]
+//! cut = "id"                               # a hash of its id says in which shard a point is
+//! [[collections.notes.shards]]
+//! collection = "notes-0"                   # the order of the shards is a part of that
+//! nodes = ["a", "b"]
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +52,18 @@ pub struct ClusterMap {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RoutedCollection {
+    /// How points are dealt to shards, where that is known.
+    #[serde(default)]
+    pub(crate) cut: Option<Cut>,
     pub(crate) shards: Vec<Shard>,
+}
+
+/// How points are dealt to shards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Cut {
+    /// By a hash of their ids, [`crate::partition::part_of`].
+    Id,
 }
 
 /// A part of a collection, the same on each of its nodes.
@@ -59,6 +76,9 @@ pub(crate) struct Shard {
     /// The change that a node must have to answer.
     #[serde(default)]
     pub(crate) sequence: u64,
+    /// The digest of what it holds then, as its nodes tell it.
+    #[serde(default)]
+    pub(crate) digest: Option<String>,
 }
 
 impl ClusterMap {
@@ -108,6 +128,10 @@ impl ClusterMap {
                 let place = format!("{place}.shards[{number}]");
                 self.check_shard(shard)
                     .map_err(|error| error.within(&place))?;
+                if routed.cut.is_some() && !shard.collection.bytes().all(is_plain) {
+                    let words = "letters, digits, `-`, `_` and `.` make the name of a partition";
+                    return Err(Error::invalid(format!("{place}: {words}")));
+                }
                 if let Some(other) = owners.insert(&shard.collection, place.clone()) {
                     let words = format!("{place}: {} is {other} too", shard.collection);
                     return Err(Error::invalid(words));
@@ -131,22 +155,52 @@ impl ClusterMap {
                 return Err(Error::invalid(format!("{node:?} is there twice")));
             }
         }
+        let digest = shard.digest.as_deref().unwrap_or("0");
+        if digest.is_empty() || !digest.bytes().all(|own| own.is_ascii_hexdigit()) {
+            let words = format!("digest: hexadecimal digits are expected, not {digest:?}");
+            return Err(Error::invalid(words));
+        }
         Ok(())
     }
 
     /// Refuses a map that is not a later one than this.
     pub(crate) fn check_next(&self, next: &Self) -> Result<()> {
-        if next.version > self.version || next == self {
-            return Ok(());
+        if next.version <= self.version && next != self {
+            return Err(Error::invalid(format!(
+                "version {} is not after version {}, which is in use",
+                next.version, self.version
+            )));
         }
-        Err(Error::invalid(format!(
-            "version {} is not after version {}, which is in use",
-            next.version, self.version
-        )))
+        for (name, own) in &next.collections {
+            let before = self.collections.get(name);
+            if before.is_some_and(|before| !own.is_dealt_as(before)) {
+                return Err(Error::invalid(format!(
+                    "collections.{name}: points are in the shards that their ids tell: these stay \
+                     as many and in their order"
+                )));
+            }
+        }
+        Ok(())
     }
 }
 
-fn is_plain(byte: u8) -> bool {
+impl RoutedCollection {
+    /// Whether points that are where another map says are where this one says; so are those of
+    /// other shards altogether.
+    fn is_dealt_as(&self, other: &Self) -> bool {
+        if self.cut.is_none() || other.cut.is_none() {
+            return true;
+        }
+        let names = |of: &Self| -> Vec<String> {
+            of.shards.iter().map(|own| own.collection.clone()).collect()
+        };
+        let (own, other) = (names(self), names(other));
+        own == other || own.iter().all(|name| !other.contains(name))
+    }
+}
+
+/// Whether names of nodes and of partitions may have it.
+pub(crate) fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)
 }
 
@@ -200,6 +254,7 @@ sequence = 9
             ("'texts-1'", "'texts-0'", "shards[0] too"),
             ("'texts-1'", "'../x'", "shards[1]"),
             ("sequence = 9", "sequenz = 9", "sequenz"),
+            ("sequence = 9", "digest = 'no'", "digest"),
             ("[::1]:6334/", "10.0.0.1:6333", "another node"),
             ("[::1]:6334/", "https://x:1", "nodes.b"),
             ("[::1]:6334/", "x", "nodes.b"),
@@ -210,6 +265,33 @@ sequence = 9
             let words = map.unwrap_err().to_string();
             assert!(words.contains(word), "{to}: {words}");
         }
+    }
+
+    #[test]
+    fn shards_of_points_that_are_dealt_by_ids_stay() {
+        let cut = |version: u64, shards: &[&str]| {
+            let mut text = format!("version = {version}\n[nodes]\na = 'x:1'\n");
+            text += "[collections.t]\ncut = 'id'\n";
+            for name in shards {
+                text += "[[collections.t.shards]]\nnodes = ['a']\n";
+                text += &format!("collection = '{name}'\n");
+            }
+            ClusterMap::parse(&text)
+        };
+        let map = cut(1, &["t-0", "t-1"]).unwrap();
+        assert_eq!(map.collections["t"].cut, Some(Cut::Id));
+        for (shards, fits) in [
+            (&["t-0", "t-1"][..], true),
+            (&["t-1", "t-0"], false),
+            (&["t-0", "t-1", "t-2"], false),
+            (&["t-0"], false),
+            (&["u-0", "u-1", "u-2"], true),
+        ] {
+            let next = map.check_next(&cut(2, shards).unwrap());
+            assert_eq!(next.is_ok(), fits, "{shards:?}");
+        }
+        let words = cut(1, &["t 0"]).unwrap_err().to_string();
+        assert!(words.contains("shards[0]") && words.contains("partition"));
     }
 
     #[test]

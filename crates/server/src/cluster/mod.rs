@@ -7,11 +7,14 @@
 //! fan_out     a request to all shards of a collection: whom to ask, when again, when it is done
 //! coverage    which shards have answered, and what that makes of the answer
 //! merge       answers of shards as the one answer
+//! content     what shards were made of, so that others do not pass for them
+//! leaders     who leads each partition, and what was acknowledged of it
 //! ----------- everything above does no I/O, knows no clock, and is driven by `simulation`
 //! client      requests to nodes
 //! watch       heartbeats, and a map that changes
 //! gather      drives a fan-out
 //! routed      a request to the router; read and query: what it asks and answers
+//! write       a change: dealt to partitions, done by those who lead them
 //! app         routes, keys, limits
 //! ```
 //!
@@ -20,10 +23,12 @@
 
 mod app;
 mod client;
+mod content;
 mod coverage;
 mod fan_out;
 mod gather;
 mod hedge;
+mod leaders;
 mod map;
 mod merge;
 mod pool;
@@ -33,11 +38,18 @@ mod routed;
 #[cfg(test)]
 mod simulation;
 mod watch;
+mod write;
 
 pub use app::{RouterApp, RouterOptions};
 pub use client::NodeClient;
 pub use map::ClusterMap;
 
-/// The header by which a router says which node it means, and how much of a shard that must have:
-/// a name, a space, the number of a change.
+pub(crate) use content::{ShardContent, ShardNeed};
+pub(crate) use map::is_plain;
+
+#[cfg(test)]
+pub(crate) use leaders::Leaders;
+
+/// The header by which a router says which node it means, and what of a shard that must have:
+/// [`ShardNeed`].
 pub(crate) const SHARD: &str = "pageway-shard";

@@ -54,7 +54,12 @@ impl RoutedCall<'_> {
                 let groups = self.groups(name, &request).await?;
                 Reply::of(&GroupAnswer { groups })
             }
-            other if operation.access == Access::Write => Err(Failure::routed_change(other)),
+            "create_collection" => self.make(name).await,
+            "batch_update" => self.change_all(name).await,
+            other if operation.access == Access::Write => match self.change(operation)? {
+                Some(change) => self.change_one(name, change).await,
+                None => Err(Failure::routed_change(other)),
+            },
             other => Err(Failure::unsupported(format_args!(
                 "the operation `{other}` by a router: ask a node"
             ))),
@@ -251,6 +256,7 @@ impl RoutedCall<'_> {
             })
         };
         let nodes: Vec<Value> = pool.states(now).into_iter().map(node).collect();
+        let (leaders, contents) = (self.cluster.leaders(), self.cluster.contents());
         let mut collections = Map::new();
         for (name, own) in &self.map.collections {
             let shards = own.shards.iter().map(|shard| {
@@ -258,6 +264,8 @@ impl RoutedCall<'_> {
                 json!({
                     "collection": shard.collection, "nodes": shard.nodes,
                     "sequence": shard.sequence, "ready": ready.collect::<Vec<_>>(),
+                    "differs": contents.differing(shard),
+                    "leader": leaders.of(&shard.collection),
                 })
             });
             collections.insert(name.clone(), shards.collect());

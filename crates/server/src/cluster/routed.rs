@@ -12,7 +12,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::client::NodeClient;
+use super::content::ShardContents;
 use super::coverage::Missing;
+use super::leaders::Leaders;
 use super::map::{ClusterMap, RoutedCollection};
 use super::pool::{NodePool, Patience};
 use crate::collection::Schema;
@@ -24,6 +26,10 @@ pub(crate) struct Cluster {
     map: RwLock<Arc<ClusterMap>>,
     pool: Mutex<NodePool>,
     pub(super) client: NodeClient,
+    /// Who leads partitions.
+    leaders: Mutex<Leaders>,
+    /// What nodes say that shards hold.
+    contents: Mutex<ShardContents>,
     began: Instant,
     /// What collections are, by the version of the map that was asked about.
     schemas: Mutex<BTreeMap<String, (u64, Arc<Schema>)>>,
@@ -38,6 +44,8 @@ impl Cluster {
             map: RwLock::new(Arc::new(map)),
             pool: Mutex::new(pool),
             client,
+            leaders: Mutex::default(),
+            contents: Mutex::default(),
             began: clock::now(),
             schemas: Mutex::default(),
         }
@@ -66,6 +74,16 @@ impl Cluster {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What is known of partitions.
+    pub(super) fn leaders(&self) -> MutexGuard<'_, Leaders> {
+        self.leaders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What nodes say that shards hold.
+    pub(super) fn contents(&self) -> MutexGuard<'_, ShardContents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn schemas(&self) -> MutexGuard<'_, BTreeMap<String, (u64, Arc<Schema>)>> {
         self.schemas.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,6 +99,8 @@ pub(super) struct RoutedCall<'c> {
     /// When its time is up, since the router began.
     pub(super) deadline: Duration,
     pub(super) room: &'c Arc<AnswerRoom>,
+    /// Whether a change is to be called completed.
+    pub(super) waits: bool,
     /// Whether an answer without some shards is one.
     pub(super) allows_part: bool,
     /// Shards that did not answer.

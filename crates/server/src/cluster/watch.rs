@@ -45,15 +45,21 @@ pub(super) async fn watch(cluster: Arc<Cluster>, file: &Path, log: Log) {
 }
 
 /// Asks a node for a sign of life.
-async fn ask(cluster: Arc<Cluster>, name: String, address: String) {
+pub(super) async fn ask(cluster: Arc<Cluster>, name: String, address: String) {
     let left = cluster.pool().patience.silence;
-    let answer = cluster.client.name_of(&address, left).await;
+    let answer = cluster.client.sign_of(&address, left).await;
     let now = cluster.now();
-    let mut pool = cluster.pool();
     match answer {
-        Ok(own) if own == name => pool.hear(&name, now),
-        Ok(own) => pool.miss(&name, &format!("{address} is node {own:?}")),
-        Err(why) => pool.miss(&name, &why),
+        Ok(own) if own.name == name => {
+            cluster.pool().hear(&name, now);
+            cluster.leaders().hear(&name, &own.partitions);
+            cluster.contents().hear(&name, own.shards);
+        }
+        Ok(own) => {
+            let words = format!("{address} is node {:?}", own.name);
+            cluster.pool().miss(&name, &words);
+        }
+        Err(why) => cluster.pool().miss(&name, &why),
     }
 }
 

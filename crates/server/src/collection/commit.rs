@@ -4,41 +4,82 @@ use std::sync::atomic::Ordering;
 
 use pageway::source::{TextRead, TextSlice};
 use pageway::{Durability, Rows, Which, Writer};
+use pageway_object::SharedRecord;
 
-use super::change::{Change, PutRow, encode};
+use super::change::{Change, PutRow, decode, encode};
 use super::journal::Journal;
 use super::open::{OpenCollection, WriteOrder};
 use super::point::Point;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
+use crate::partition::{Replica, unix_time};
 use crate::wire::PointId;
 
 impl OpenCollection {
-    /// The number of the next operation.
-    pub(super) fn next_operation(order: &mut WriteOrder) -> Outcome<u64> {
+    /// The number of the next operation. That of a partition is of the record that it begins with.
+    pub(super) fn next_operation(&self, order: &mut WriteOrder) -> Outcome<u64> {
         if let Some(broken) = &order.broken {
             return Err(broken.clone());
         }
-        order.last += 1;
-        Ok(order.last)
+        let next = match self.shared.get() {
+            Some(replica) => replica.begin(&mut |record| self.redo_in(order, record))?,
+            None => order.last + 1,
+        };
+        order.last = next;
+        Ok(next)
     }
 
     /// Puts points in, each in place of the one of its id.
     pub(super) fn put(&self, order: &mut WriteOrder, points: Vec<Point>) -> Outcome<()> {
         let rows = points.into_iter().map(|point| point.into_row(&self.schema));
         let rows: Outcome<Vec<Change>> = rows.map(|row| row.map(Change::Put)).collect();
-        self.commit(order, rows?)
+        self.commit(order, &rows?)
     }
 
-    /// Does changes of different points, so that a kill does not lose them.
-    pub(super) fn commit(&self, order: &mut WriteOrder, changes: Vec<Change>) -> Outcome<()> {
+    /// Does changes of different points, so that a kill does not lose them. Those of a partition
+    /// are in its log first.
+    pub(super) fn commit(&self, order: &mut WriteOrder, changes: &[Change]) -> Outcome<()> {
         if changes.is_empty() {
             return Ok(());
         }
+        let Some(replica) = self.shared.get() else {
+            return self.commit_here(order, changes);
+        };
+        let number = replica.append(&encode(changes), unix_time()?)?;
+        self.commit_here(order, changes)?;
+        replica.settled(number);
+        order.last = number;
+        Ok(())
+    }
+
+    /// Does what a record of the log of a partition says, where it is the next one.
+    pub(crate) fn redo(&self, record: &SharedRecord) -> Outcome<()> {
+        let mut order = self.order();
+        let Some(replica) = self.shared.get() else {
+            return Err(Failure::internal("a record for what is no partition"));
+        };
+        replica.take(record, &mut |record| self.redo_in(&mut order, record))
+    }
+
+    /// Leads its partition from now on where nobody does, when all of the log is in the indexes.
+    pub(crate) fn lead(&self, replica: &Replica) -> Outcome<bool> {
+        let mut order = self.order();
+        replica.lead(unix_time()?, &mut |record| self.redo_in(&mut order, record))
+    }
+
+    fn redo_in(&self, order: &mut WriteOrder, record: &[u8]) -> Outcome<()> {
+        if let Some(broken) = &order.broken {
+            return Err(broken.clone());
+        }
+        self.commit_here(order, &decode(record)?)
+    }
+
+    /// Does changes in the indexes.
+    fn commit_here(&self, order: &mut WriteOrder, changes: &[Change]) -> Outcome<()> {
         if let Some(journal) = &mut order.journal {
-            journal.append(&encode(&changes))?;
+            journal.append(&encode(changes))?;
         }
         self.changes.fetch_add(1, Ordering::Release);
-        let applied = self.apply(&changes);
+        let applied = self.apply(changes);
         if order.journal.is_some() {
             if let Err(failure) = applied {
                 // Some indexes may have it: opening the collection does it in all.
@@ -49,8 +90,10 @@ impl OpenCollection {
         } else {
             applied?;
         }
-        let lsn = self.writers.first().map(Writer::changes).transpose()?;
-        order.last = order.last.max(lsn.map_or(0, |changes| changes.lsn));
+        if self.shared.get().is_none() {
+            let lsn = self.writers.first().map(Writer::changes).transpose()?;
+            order.last = order.last.max(lsn.map_or(0, |changes| changes.lsn));
+        }
         if order.journal.as_ref().is_some_and(Journal::is_long) {
             self.sync_indexes()?;
             if let Some(journal) = &mut order.journal {

@@ -10,6 +10,7 @@ use super::change::Change;
 use super::commit::last_of_each;
 use super::open::{OpenCollection, WriteOrder};
 use super::point::Point;
+use super::schema::Schema;
 use crate::failure::{Failure, Outcome};
 use crate::wire::{
     BatchOperation, DeletePayload, DeleteVectors, PointId, PointInsert, PointsInsert, Selector,
@@ -26,9 +27,11 @@ impl OpenCollection {
     pub(crate) fn change(&self, operation: BatchOperation) -> Outcome<(u64, Duration)> {
         let number = {
             let mut order = self.order();
-            let number = Self::next_operation(&mut order)?;
+            let number = self.next_operation(&mut order)?;
             self.change_in(&mut order, (number, operation))?;
-            number
+            // Of a partition it is that of the last record, which reads may ask for.
+            let shared = self.shared.get();
+            shared.map_or(number, |replica| replica.sign().sequence)
         };
         let began = clock::now();
         self.sync()?;
@@ -71,14 +74,9 @@ impl OpenCollection {
         order: &mut WriteOrder,
         (number, mut insert): (u64, PointsInsert),
     ) -> Outcome<()> {
-        let given = insert.take_points()?;
-        let point = |(at, one): (usize, PointInsert)| {
-            let place = format!("points[{at}]");
-            let mut point = Point::new(&self.schema, (one.id, one.vector), one.payload, &place)?;
-            point.document.version = number;
-            Ok(point)
-        };
-        let points: Outcome<Vec<Point>> = given.into_iter().enumerate().map(point).collect();
+        let given = insert.take_points()?.into_iter().enumerate();
+        let point = |(at, one)| new_point(&self.schema, (at, one), number);
+        let points: Outcome<Vec<Point>> = given.map(point).collect();
         let mut points = last_of_each(points?);
         let mode = insert.update_mode.unwrap_or_default();
         let filter = insert.update_filter.filter(|filter| !filter.is_null());
@@ -118,8 +116,8 @@ impl OpenCollection {
     fn delete(&self, order: &mut WriteOrder, selector: &Selector) -> Outcome<()> {
         let ids = self.selected(selector)?;
         for ids in ids.chunks(16 * AT_ONCE) {
-            let changes = ids.iter().map(|id| Change::Delete(*id)).collect();
-            self.commit(order, changes)?;
+            let changes: Vec<Change> = ids.iter().map(|id| Change::Delete(*id)).collect();
+            self.commit(order, &changes)?;
         }
         Ok(())
     }
@@ -204,6 +202,24 @@ impl OpenCollection {
             Ok(())
         })
     }
+}
+
+fn new_point(schema: &Schema, (at, one): (usize, PointInsert), number: u64) -> Outcome<Point> {
+    let place = format!("points[{at}]");
+    let mut point = Point::new(schema, (one.id, one.vector), one.payload, &place)?;
+    point.document.version = number;
+    Ok(point)
+}
+
+/// Refuses points that no collection of a schema would take.
+///
+/// # Errors
+/// What the collection would refuse them with.
+pub(crate) fn check_insert(schema: &Schema, insert: &PointsInsert) -> Outcome<()> {
+    for (at, one) in insert.clone().take_points()?.into_iter().enumerate() {
+        new_point(schema, (at, one), 0)?.into_row(schema)?;
+    }
+    Ok(())
 }
 
 fn path(text: &str) -> Outcome<FieldPath> {

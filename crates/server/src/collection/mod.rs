@@ -32,6 +32,7 @@ mod snapshot;
 mod trace;
 
 pub(crate) use config::{created, patch, recall_of};
+pub(crate) use edit::check_insert;
 pub(crate) use facet::FacetHit;
 pub(crate) use fuse::{Scored, among_points, fused, scored, set_scores, source_query};
 pub(crate) use group::{GroupSearch, PointGroup, ids_of, set_lookups, values_of};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use pageway::server::create_directory;
 use pageway::{
@@ -16,6 +16,7 @@ use super::journal::Journal;
 use super::schema::Schema;
 use super::scroll::IdWindow;
 use crate::failure::{Failure, Outcome};
+use crate::partition::Replica;
 use crate::upkeep::DeltaRows;
 use crate::wire::without_vector;
 
@@ -41,6 +42,8 @@ pub(crate) struct OpenCollection {
     is_tight: AtomicBool,
     /// Ids that a scroll is about to come to.
     pub(super) window: Mutex<Option<IdWindow>>,
+    /// The log that changes go into first, where it is a part of a collection on several nodes.
+    pub(super) shared: OnceLock<Arc<Replica>>,
 }
 
 /// What changes one after the other.
@@ -122,6 +125,7 @@ impl OpenCollection {
             pages: AtomicU64::new(0),
             is_tight: AtomicBool::new(false),
             window: Mutex::new(None),
+            shared: OnceLock::new(),
         };
         collection.recover(vfs, dir)?;
         collection.look_for_gaps()?;
@@ -145,6 +149,11 @@ impl OpenCollection {
         Ok(())
     }
 
+    /// Has its changes go into the log of a partition first.
+    pub(crate) fn share(&self, replica: &Arc<Replica>) {
+        self.shared.get_or_init(|| Arc::clone(replica));
+    }
+
     fn look_for_gaps(&self) -> Outcome<()> {
         let (Some(field), Some(index)) = (self.schema.dense.first(), self.first()) else {
             return Ok(());
@@ -157,7 +166,7 @@ impl OpenCollection {
     }
 
     /// Makes every index durable.
-    pub(super) fn sync_indexes(&self) -> Outcome<()> {
+    pub(crate) fn sync_indexes(&self) -> Outcome<()> {
         for writer in &self.writers {
             writer.sync()?;
         }
@@ -215,8 +224,12 @@ impl OpenCollection {
         }
     }
 
-    /// The number of its last change, the same wherever a snapshot of it is.
+    /// The number of its last change, the same wherever a snapshot of it is; where changes go into
+    /// the log of a partition, that of the last record.
     pub(crate) fn sequence(&self) -> Outcome<u64> {
+        if let Some(replica) = self.shared.get() {
+            return Ok(replica.sign().sequence);
+        }
         let changes = self.writers.first().map(Writer::changes).transpose()?;
         Ok(changes.map_or(0, |changes| changes.lsn))
     }

@@ -3,12 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use pageway::server::read_manifest;
 use pageway::{NoProgress, Vfs, verify_on};
+use sha2::{Digest, Sha256};
 
 use super::journal::Journal;
 use super::open::{JOURNAL, OpenCollection, index_count};
 use super::schema::Schema;
 use crate::failure::{Failure, Outcome};
+use crate::snapshot::digits;
 
 impl OpenCollection {
     /// Puts copies of all indexes beneath a directory, as they are at one moment. Changes wait
@@ -25,6 +28,17 @@ impl OpenCollection {
             writer.snapshot(&dir.join(format!("v{number}")), &NoProgress)?;
         }
         Ok(())
+    }
+
+    /// A digest of copies that lie in a directory: of their manifests, which name every file.
+    pub(crate) fn digest_of(vfs: &Arc<dyn Vfs>, dir: &Path, schema: &Schema) -> Outcome<String> {
+        let mut hash = Sha256::new();
+        for number in 0..index_count(schema) {
+            let manifest = read_manifest(vfs.as_ref(), &dir.join(format!("v{number}")))?;
+            hash.update((manifest.len() as u64).to_le_bytes());
+            hash.update(&manifest);
+        }
+        Ok(digits(hash))
     }
 
     /// Makes a collection of copies that lie in its directory already: every page of them is read.

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, Response};
-use axum::routing::on;
 use pageway::server::{clock, return_freed_memory};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
@@ -16,13 +15,14 @@ use tokio::time::timeout;
 use super::auth::Keys;
 use super::body::receive;
 use super::envelope::{answer, file, words};
-use super::route::{absent, method_of, not_allowed, parameters};
+use super::route::{parameters, with_operations};
 use super::{console, upload};
-use crate::cluster::SHARD;
+use crate::cluster::{SHARD, ShardNeed};
 use crate::collection::{SampledSearch, SearchTotal, SearchTrace};
 use crate::failure::{Failure, Outcome};
 use crate::log::{Level, Log};
-use crate::operation::{Access, BodyKind, Call, OPERATIONS, Operation, RESULT, Reply};
+use crate::operation::{Access, BodyKind, Call, Operation, RESULT, Reply};
+use crate::partition::Keepers;
 use crate::room::{AnswerRoom, held_bytes};
 use crate::sampling::measure;
 use crate::service::Service;
@@ -69,6 +69,7 @@ struct AppParts {
     samples: Workers,
     log: Log,
     _upkeep: Upkeep,
+    _keepers: Keepers,
     /// Places for files that are sent.
     downloads: Arc<Semaphore>,
     stops: AtomicBool,
@@ -86,6 +87,7 @@ impl App {
     ) -> std::io::Result<Self> {
         Ok(Self(Arc::new(AppParts {
             _upkeep: Upkeep::start(Arc::clone(&service), log)?,
+            _keepers: Keepers::start(&service, log)?,
             service,
             keys,
             reads: Workers::new("read", (threads, READS_EACH * threads))?,
@@ -99,20 +101,7 @@ impl App {
 
     /// The routes of all operations, and of the console.
     pub fn router(&self) -> Router {
-        let mut router = console::routes();
-        for operation in OPERATIONS {
-            let filter = method_of(operation);
-            let handler = move |app: State<Self>, path: Path<Vec<(String, String)>>, request| {
-                app.0.handle(operation, path.0, request)
-            };
-            router = router.route(operation.path, on(filter, handler));
-        }
-        // Bodies have bounds of our own.
-        router
-            .fallback(absent)
-            .method_not_allowed_fallback(not_allowed)
-            .layer(DefaultBodyLimit::disable())
-            .with_state(self.clone())
+        with_operations(console::routes(), Self::handle).with_state(self.clone())
     }
 
     /// Refuses requests from now on, but those that ask how the server is.
@@ -243,6 +232,7 @@ impl App {
                 service: &service,
                 path: &path,
                 query: &query,
+                is_routed: shard.is_some(),
                 body: &body,
                 upload: file.as_ref().map(upload::ReceivedFile::path),
                 deadline,
@@ -250,7 +240,7 @@ impl App {
                 room: &room,
             };
             let fits = match &shard {
-                Some((node, least)) => service.check_shard(node, (call.name("collection"), *least)),
+                Some(need) => service.check_shard(need, call.name("collection"), operation.makes()),
                 None => Ok(()),
             };
             let reply = fits.and_then(|()| operation.answer(&call));
@@ -338,13 +328,12 @@ impl App {
     }
 }
 
-/// The node that a router means, and the change that it must have.
-fn shard_of(headers: &HeaderMap) -> Outcome<Option<(String, u64)>> {
+/// The node that a router means, and what it must have.
+fn shard_of(headers: &HeaderMap) -> Outcome<Option<ShardNeed>> {
     let Some(own) = headers.get(SHARD) else {
         return Ok(None);
     };
-    let parts = own.to_str().ok().and_then(|own| own.split_once(' '));
-    let parts = parts.and_then(|(node, own)| Some((node.to_owned(), own.parse().ok()?)));
+    let need = own.to_str().ok().and_then(ShardNeed::parse);
     let wrong = || Failure::wrong(format_args!("{SHARD}: a name and a number are expected"));
-    parts.ok_or_else(wrong).map(Some)
+    need.ok_or_else(wrong).map(Some)
 }

@@ -22,4 +22,4 @@ pub use tls::Tls;
 
 pub(crate) use body::receive;
 pub(crate) use envelope::{answer, words};
-pub(crate) use route::{absent, method_of, not_allowed, parameters};
+pub(crate) use route::{parameters, with_operations};

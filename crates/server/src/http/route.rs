@@ -1,18 +1,43 @@
 //! What becomes of addresses and methods before an operation sees them.
 
+use axum::Router;
 use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::{Method, Response, Uri};
-use axum::routing::MethodFilter;
+use axum::routing::{MethodFilter, on};
 
 use super::envelope::refused;
 use crate::failure::{Failure, Outcome};
-use crate::operation::{Operation, Parameters};
+use crate::operation::{OPERATIONS, Operation, Parameters};
 
 /// Bytes of an address at most.
 const MAX_URI_BYTES: usize = 8 << 10;
 
+/// Routes, those of all operations, and what is answered elsewhere. Each is handled by its row, the
+/// names of its path, and the request.
+pub(crate) fn with_operations<S, A>(
+    mut router: Router<S>,
+    handle: fn(S, &'static Operation, Vec<(String, String)>, Request) -> A,
+) -> Router<S>
+where
+    S: Clone + Send + Sync + 'static,
+    A: Future<Output = Response<Body>> + Send + 'static,
+{
+    for operation in OPERATIONS {
+        let handler = move |app: State<S>, path: Path<Vec<(String, String)>>, request| {
+            handle(app.0, operation, path.0, request)
+        };
+        router = router.route(operation.path, on(method_of(operation), handler));
+    }
+    // Bodies have bounds of our own.
+    router
+        .fallback(absent)
+        .method_not_allowed_fallback(not_allowed)
+        .layer(DefaultBodyLimit::disable())
+}
+
 /// The method of an operation.
-pub(crate) fn method_of(operation: &Operation) -> MethodFilter {
+fn method_of(operation: &Operation) -> MethodFilter {
     match operation.method {
         "PUT" => MethodFilter::PUT,
         "POST" => MethodFilter::POST,
@@ -23,13 +48,13 @@ pub(crate) fn method_of(operation: &Operation) -> MethodFilter {
 }
 
 /// The answer where no operation has the path.
-pub(crate) async fn absent(uri: Uri) -> Response<Body> {
+async fn absent(uri: Uri) -> Response<Body> {
     let words = format!("no operation has the path {}", uri.path());
     refused(&Failure::not_found(words))
 }
 
 /// The answer where those of a path have other methods.
-pub(crate) async fn not_allowed(method: Method) -> Response<Body> {
+async fn not_allowed(method: Method) -> Response<Body> {
     let failure = Failure::not_allowed(format_args!("no operation of this path is a {method}"));
     refused(&failure)
 }

@@ -29,6 +29,8 @@ pub(crate) struct Call<'c> {
     /// Names in the path, decoded.
     pub(crate) path: &'c [(String, String)],
     pub(crate) query: &'c Parameters,
+    /// Whether a router asks, which knows the shard of each point.
+    pub(crate) is_routed: bool,
     pub(crate) body: &'c [u8],
     /// The file that was sent, where the operation takes one.
     pub(crate) upload: Option<&'c Path>,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, Reply};
-use crate::collection::{OpenCollection, Schema, created, patch};
+use crate::collection::{Schema, created, patch};
 use crate::failure::{Failure, Outcome};
 use crate::registry::{CollectionEntry, check_name};
 use crate::wire::Count;
@@ -49,25 +49,19 @@ pub(super) fn create(call: &Call<'_>) -> Outcome<Reply> {
     let (name, service) = (call.name("collection"), call.service);
     check_name(name)?;
     let config = created(&call.object()?)?;
-    let schema = Schema::of(&config)?;
-    let registry = &service.registry;
-    let turn = registry.turn();
-    let names = registry.names();
-    if names.aliases.contains_key(name) {
-        let words = format!("Can't create collection with name {name}: an alias has that name");
-        return Err(Failure::wrong(words));
+    Schema::of(&config)?;
+    if let Some(replica) = service.partitions.get(name) {
+        // All replicas are made of this; one that is there is of this too.
+        replica.settle(&serde_json::to_vec(&config).map_err(Failure::internal)?)?;
+        if service.registry.names().collections.contains_key(name) {
+            return Reply::of(&true);
+        }
     }
-    if names.collections.contains_key(name) {
-        let words = format!("Collection `{name}` already exists!");
-        return Err(Failure::conflict(words));
+    match service.make_collection(name, config) {
+        // Its keeper has made it meanwhile.
+        Err(failure) if failure.status == 409 && service.partitions.contains_key(name) => {}
+        made => made?,
     }
-    registry.change(&turn, |names| {
-        let number = names.add(name, config);
-        let dir = registry.dir_of(number);
-        // What an attempt that failed has left there is of no use.
-        registry.remove_files(number)?;
-        OpenCollection::create(registry.vfs(), &dir, &schema)
-    })?;
     Reply::of(&true)
 }
 
@@ -88,6 +82,7 @@ pub(super) fn update(call: &Call<'_>) -> Outcome<Reply> {
 pub(super) fn delete(call: &Call<'_>) -> Outcome<Reply> {
     let name = call.name("collection");
     check_name(name)?;
+    call.service.check_history(name)?;
     let registry = &call.service.registry;
     let removed = {
         let turn = registry.turn();

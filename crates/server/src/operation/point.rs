@@ -21,7 +21,8 @@ fn change<T: DeserializeOwned>(
     call: &Call<'_>,
     operation: impl FnOnce(T) -> BatchOperation,
 ) -> Outcome<Reply> {
-    call.service.check_changes()?;
+    call.service
+        .check_changes((call.name("collection"), call.is_routed))?;
     let request: T = call.read()?;
     let number = done(call, &operation(request))?;
     updated(call, number)
@@ -85,7 +86,8 @@ pub(super) fn delete_vectors(call: &Call<'_>) -> Outcome<Reply> {
 
 /// Operations one after the other; those before one that fails are done.
 pub(super) fn batch(call: &Call<'_>) -> Outcome<Reply> {
-    call.service.check_changes()?;
+    call.service
+        .check_changes((call.name("collection"), call.is_routed))?;
     let Operations { operations } = call.read()?;
     let waits = call.query.flag("wait", false)?;
     let status = if waits { "completed" } else { "acknowledged" };

@@ -6,6 +6,7 @@ use pageway::server::OpenMode;
 use serde::Deserialize;
 
 use super::call::{Call, Reply};
+use crate::cluster::ShardContent;
 use crate::collection::{OpenCollection, Schema};
 use crate::failure::{Failure, Outcome};
 use crate::registry::{CollectionEntry, check_name};
@@ -72,6 +73,7 @@ pub(super) fn upload(call: &Call<'_>) -> Outcome<Reply> {
 fn restore(call: &Call<'_>, (archive, checksum): (&Path, Option<&str>)) -> Outcome<Reply> {
     let service = call.service;
     check_name(call.name("collection"))?;
+    service.check_history(call.name("collection"))?;
     if let Some(checksum) = checksum {
         check(call, archive, checksum)?;
     }
@@ -125,6 +127,7 @@ fn taken_out(call: &Call<'_>, archive: &Path, number: u64) -> Outcome<Collection
             "Snapshot: its indexes are not those of its settings",
         ));
     }
+    let digest = OpenCollection::digest_of(registry.vfs(), &dir, &schema)?;
     OpenCollection::adopt(registry.vfs(), &dir, &schema)?;
     let open = call.service.shelf.get(&Wanted {
         registry,
@@ -138,5 +141,9 @@ fn taken_out(call: &Call<'_>, archive: &Path, number: u64) -> Outcome<Collection
         number,
         config: head.config,
         payload_schema: head.payload_schema,
+        content: Some(ShardContent {
+            sequence: open.sequence()?,
+            digest,
+        }),
     })
 }

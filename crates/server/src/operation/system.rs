@@ -10,9 +10,11 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::call::{Call, Reply};
+use crate::cluster::ShardContent;
 use crate::collection::{CollectionState, OpenCollection};
 use crate::failure::{Failure, Outcome};
 use crate::metrics::{MOST_COLLECTIONS, MetricsPage};
+use crate::partition::ReplicaSign;
 
 /// The level of the interface that is spoken: clients compare it with their own.
 const LEVEL: &str = "1.19.0";
@@ -82,11 +84,22 @@ pub(super) fn clear_issues(_: &Call<'_>) -> Outcome<Reply> {
     Reply::of(&true)
 }
 
-/// Which node of a cluster it is. Answered at once, so that it is a sign of life.
+/// Which node of a cluster it is, and how its partitions are. Answered at once, so that it is a
+/// sign of life.
 pub(super) fn node(call: &Call<'_>) -> Outcome<Reply> {
     let none = || Failure::not_found("this server is no node of a cluster");
     let name = call.service.node.as_ref().ok_or_else(none)?;
-    Reply::of(&json!({"name": name, "version": env!("CARGO_PKG_VERSION")}))
+    let partitions = call.service.partitions.values();
+    let partitions: Vec<ReplicaSign> = partitions.map(|own| own.sign()).collect();
+    let names = call.service.registry.names();
+    let shards = names.collections.iter();
+    let shards: BTreeMap<&String, &ShardContent> = shards
+        .filter_map(|(name, entry)| Some((name, entry.content.as_ref()?)))
+        .collect();
+    Reply::of(&json!({
+        "name": name, "version": env!("CARGO_PKG_VERSION"), "partitions": partitions,
+        "shards": shards,
+    }))
 }
 
 /// What several servers would do together.

@@ -47,6 +47,11 @@ impl Operation {
         self.answer.ok_or_else(absent)?(call)
     }
 
+    /// Whether it makes what its path names.
+    pub(crate) fn makes(&self) -> bool {
+        self.name == "create_collection"
+    }
+
     /// Whether it is there.
     #[cfg(test)]
     pub(crate) fn is_there(&self) -> bool {

@@ -79,7 +79,8 @@ pub(crate) fn sha256_of(file: &Arc<dyn VfsFile>) -> Result<String> {
     }
 }
 
-fn digits(hash: Sha256) -> String {
+/// A hash in hexadecimal digits.
+pub(crate) fn digits(hash: Sha256) -> String {
     hexadecimal(&hash.finalize())
 }
 

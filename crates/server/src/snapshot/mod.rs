@@ -13,5 +13,5 @@ mod file;
 mod folder;
 
 pub(crate) use archive::{SnapshotHead, unpack};
-pub(crate) use file::{FileSink, sha256_of};
+pub(crate) use file::{FileSink, digits, sha256_of};
 pub(crate) use folder::SnapshotFolder;

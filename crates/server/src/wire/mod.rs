@@ -1,6 +1,7 @@
 //! What clients send and are sent, as types; nothing here knows a collection.
 
 mod condition;
+mod deal;
 mod id;
 mod parts;
 mod points;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::id::PointId;
@@ -10,7 +10,7 @@ use super::vector::{VectorInput, VectorValue};
 use crate::failure::{Failure, Outcome};
 
 /// A point to put in.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct PointInsert {
     pub(crate) id: PointId,
     pub(crate) vector: VectorInput,
@@ -19,7 +19,7 @@ pub(crate) struct PointInsert {
 }
 
 /// What becomes of points that are there already, and of those that are not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum UpdateMode {
     #[default]
@@ -29,7 +29,7 @@ pub(crate) enum UpdateMode {
 }
 
 /// Points to put in: one after the other, or in columns.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct PointsInsert {
     points: Option<Vec<PointInsert>>,
     batch: Option<PointColumns>,
@@ -40,7 +40,7 @@ pub(crate) struct PointsInsert {
     pub(crate) update_mode: Option<UpdateMode>,
 }
 
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct PointColumns {
     ids: Vec<PointId>,
     vectors: VectorColumns,
@@ -48,7 +48,7 @@ struct PointColumns {
     payloads: Option<Vec<Option<Map<String, Value>>>>,
 }
 
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum VectorColumns {
     Unnamed(Vec<VectorValue>),
@@ -56,6 +56,17 @@ enum VectorColumns {
 }
 
 impl PointsInsert {
+    /// The same with other points.
+    pub(super) fn with_points(&self, points: Vec<PointInsert>) -> Self {
+        Self {
+            points: Some(points),
+            batch: None,
+            shard_key: None,
+            update_filter: self.update_filter.clone(),
+            update_mode: self.update_mode,
+        }
+    }
+
     /// The points.
     ///
     /// # Errors
@@ -110,7 +121,7 @@ impl PointColumns {
 }
 
 /// Which points: by their ids, or those that match.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Selector {
     pub(crate) points: Option<Vec<PointId>>,
     pub(crate) filter: Option<Value>,
@@ -118,6 +129,14 @@ pub(crate) struct Selector {
 }
 
 impl Selector {
+    /// The same with other ids.
+    pub(super) fn with_points(&self, points: Vec<PointId>) -> Self {
+        Self {
+            points: Some(points),
+            ..self.clone()
+        }
+    }
+
     /// Refuses one that says nothing, and what is not supported.
     pub(crate) fn check(&self) -> Outcome<()> {
         refuse("shard_key", self.shard_key.as_ref())?;
@@ -129,7 +148,7 @@ impl Selector {
 }
 
 /// Fields to set, or to put in place of all.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct SetPayload {
     pub(crate) payload: Map<String, Value>,
     #[serde(flatten)]
@@ -139,7 +158,7 @@ pub(crate) struct SetPayload {
 }
 
 /// Fields to remove.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct DeletePayload {
     pub(crate) keys: Vec<String>,
     #[serde(flatten)]
@@ -147,7 +166,7 @@ pub(crate) struct DeletePayload {
 }
 
 /// Vectors in place of those of their names.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct UpdateVectors {
     pub(crate) points: Vec<PointVectors>,
     #[serde(default)]
@@ -157,6 +176,15 @@ pub(crate) struct UpdateVectors {
 }
 
 impl UpdateVectors {
+    /// The same with other points.
+    pub(super) fn with_points(&self, points: Vec<PointVectors>) -> Self {
+        Self {
+            points,
+            update_filter: self.update_filter.clone(),
+            shard_key: None,
+        }
+    }
+
     /// Refuses what is not supported.
     pub(crate) fn check(&self) -> Outcome<()> {
         refuse("shard_key", self.shard_key.as_ref())?;
@@ -170,14 +198,14 @@ impl UpdateVectors {
 }
 
 /// Vectors of a point.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct PointVectors {
     pub(crate) id: PointId,
     pub(crate) vector: VectorInput,
 }
 
 /// Vectors to remove, by their names.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct DeleteVectors {
     pub(crate) vector: Vec<String>,
     #[serde(flatten)]
@@ -185,13 +213,13 @@ pub(crate) struct DeleteVectors {
 }
 
 /// Operations one after the other.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Operations {
     pub(crate) operations: Vec<BatchOperation>,
 }
 
 /// One of them.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BatchOperation {
     Upsert(PointsInsert),

@@ -39,7 +39,8 @@ impl SparseVector {
 }
 
 /// One vector.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
 pub(crate) enum VectorValue {
     Dense(Vec<f32>),
     Sparse(SparseVector),
@@ -48,7 +49,8 @@ pub(crate) enum VectorValue {
 }
 
 /// The vectors of a point: the one without a name, or those of some names.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
 pub(crate) enum VectorInput {
     Unnamed(VectorValue),
     Named(BTreeMap<String, VectorValue>),

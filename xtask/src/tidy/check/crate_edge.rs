@@ -35,7 +35,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("pageway-formats", &["pageway"]),
     ("pageway-object", &["pageway", "pageway-store"]),
     ("pageway-lab", &["pageway", "pageway-shell"]),
-    ("pageway-server", &["pageway", "pageway-shell"]),
+    (
+        "pageway-server",
+        &["pageway", "pageway-object", "pageway-shell"],
+    ),
     ("pageway-import", &["pageway", "pageway-shell"]),
     (
         "pageway-cli",

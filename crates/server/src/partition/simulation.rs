@@ -1,0 +1,341 @@
+//! Nodes that lead one partition in turn, over a store in memory: they are paused between any two
+//! steps and go on as if nothing had been, are killed and come back with an older position, have
+//! clocks of their own, and lose the store for a while. Everything follows from a seed.
+//!
+//! What must hold, whatever they do:
+//!
+//! * each change that was acknowledged is in the one log, by its number, and behind all that were
+//!   acknowledged before it was asked for;
+//! * what a node may answer from is what the log says up to a number: no change twice or left out;
+//! * a node that may answer a read of a router has all that was acknowledged through that router.
+
+#![allow(
+    clippy::indexing_slicing,
+    reason = "a simulation that goes wrong fails its test"
+)]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use pageway::lab::SplitMix64;
+use pageway_object::{Objects, SharedLog};
+
+use super::replica::Replica;
+use crate::cluster::Leaders;
+use crate::failure::Outcome;
+
+const SEEDS: u64 = 1000;
+const STEPS: usize = 150;
+const NODES: u64 = 3;
+const KEYS: u64 = 5;
+const TERM: Duration = Duration::from_millis(100);
+
+/// What points have become: the last number that was put at each key.
+type Rows = BTreeMap<u64, u64>;
+
+/// A change: a key, and what is put there; 0 takes it away. Every other one is of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct SimChange(u64, u64);
+
+impl SimChange {
+    fn encode(self) -> Vec<u8> {
+        [self.0.to_le_bytes(), self.1.to_le_bytes()].concat()
+    }
+
+    fn decode(record: &[u8]) -> Self {
+        let (numbers, _) = record.as_chunks();
+        Self(
+            u64::from_le_bytes(numbers[0]),
+            u64::from_le_bytes(numbers[1]),
+        )
+    }
+}
+
+fn redo(rows: &mut Rows, record: &[u8]) -> Outcome<()> {
+    let SimChange(key, value) = SimChange::decode(record);
+    if value == 0 {
+        rows.remove(&key);
+    } else {
+        rows.insert(key, value);
+    }
+    Ok(())
+}
+
+struct SimNode {
+    replica: Replica,
+    rows: Rows,
+    /// What it comes back with; its rows may have more.
+    position: u64,
+    /// Milliseconds that its clock is ahead of that of the world.
+    ahead: u64,
+    /// A change that it was asked for, and what had been acknowledged by then.
+    begun: Option<(SimChange, u64)>,
+}
+
+struct World {
+    random: SplitMix64,
+    store: Arc<dyn ObjectStore>,
+    now: u64,
+    nodes: Vec<SimNode>,
+    leaders: Leaders,
+    /// By the numbers of their records.
+    acknowledged: BTreeMap<u64, SimChange>,
+    next_value: u64,
+    counts: Counts,
+}
+
+#[derive(Default, Debug)]
+struct Counts {
+    acknowledged: u64,
+    refused: u64,
+    led: u64,
+    lost: u64,
+    reads: u64,
+    killed: u64,
+}
+
+fn objects(store: &Arc<dyn ObjectStore>) -> Objects {
+    Objects::new(Arc::clone(store), Path::from("p"), "memory://p").unwrap()
+}
+
+fn replica(store: &Arc<dyn ObjectStore>, node: usize) -> Replica {
+    Replica::new(objects(store), ("p", &format!("n{node}")), TERM)
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut random = SplitMix64::new(seed);
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let nodes = (0..NODES as usize).map(|node| SimNode {
+            replica: replica(&store, node),
+            rows: Rows::new(),
+            position: 0,
+            ahead: random.below(2 * TERM.as_millis() as u64),
+            begun: None,
+        });
+        Self {
+            now: 1000,
+            nodes: nodes.collect(),
+            leaders: Leaders::default(),
+            acknowledged: BTreeMap::new(),
+            next_value: 1,
+            counts: Counts::default(),
+            store,
+            random,
+        }
+    }
+
+    fn run(mut self) -> Counts {
+        for _ in 0..STEPS {
+            // At times longer than a lease.
+            let pause = if self.random.below(10) == 0 { 300 } else { 15 };
+            self.now += self.random.below(pause);
+            let node = self.random.below(NODES) as usize;
+            match self.random.below(16) {
+                0..6 => self.keep(node),
+                6..8 => self
+                    .leaders
+                    .hear(&name_of(node), &[self.nodes[node].replica.sign()]),
+                8..10 => self.ask(),
+                10..13 => self.go_on(node),
+                13 if self.random.below(4) == 0 => self.kill(node),
+                13 => self.nodes[node].position = self.nodes[node].replica.sign().sequence,
+                _ => self.read(node),
+            }
+        }
+        self.conclude();
+        self.counts
+    }
+
+    fn clock(&self, node: usize) -> Duration {
+        Duration::from_millis(self.now + self.nodes[node].ahead)
+    }
+
+    /// What the thread of a partition does: one of its steps.
+    fn keep(&mut self, node: usize) {
+        let now = self.clock(node);
+        let step = self.random.below(4);
+        let own = &mut self.nodes[node];
+        if step == 0 {
+            let led = own.replica.sign().leads;
+            own.replica.renew(now).unwrap();
+            self.counts.lost += u64::from(led && !own.replica.sign().leads);
+            return;
+        }
+        // Who changes rows has the right to that; all others wait.
+        if own.begun.is_some() {
+            return;
+        }
+        let rows = &mut own.rows;
+        if step == 1 {
+            let led = own.replica.sign().leads;
+            let leads = own
+                .replica
+                .lead(now, &mut |record| redo(rows, record))
+                .unwrap();
+            self.counts.led += u64::from(leads && !led);
+        } else if let Some(record) = own.replica.next().unwrap() {
+            let taken = own.replica.take(&record, &mut |record| redo(rows, record));
+            taken.unwrap();
+        }
+    }
+
+    /// A client asks the node that the router takes for the leader, or any.
+    fn ask(&mut self) {
+        let leader = self.leaders.of("p").map(|name| name[1..].parse().unwrap());
+        let node = leader.unwrap_or_else(|| self.random.below(NODES) as usize);
+        let value = if self.random.below(5) == 0 {
+            0
+        } else {
+            self.next_value
+        };
+        self.next_value += 1;
+        let change = SimChange(self.random.below(KEYS), value);
+        let before = self
+            .acknowledged
+            .last_key_value()
+            .map_or(0, |(last, _)| *last);
+        let own = &mut self.nodes[node];
+        if own.begun.is_some() {
+            return;
+        }
+        let rows = &mut own.rows;
+        if own.replica.begin(&mut |record| redo(rows, record)).is_ok() {
+            own.begun = Some((change, before));
+        } else {
+            self.leaders.lose("p", &name_of(node));
+            self.counts.refused += 1;
+        }
+    }
+
+    /// A node goes on with the change that it has begun, however long ago.
+    fn go_on(&mut self, node: usize) {
+        let now = self.clock(node);
+        let is_cut = self.random.below(8) == 0;
+        let own = &mut self.nodes[node];
+        let Some((change, before)) = own.begun.take() else {
+            return;
+        };
+        let Ok(number) = own.replica.append(&change.encode(), now) else {
+            self.counts.refused += 1;
+            self.leaders.lose("p", &name_of(node));
+            return;
+        };
+        if is_cut {
+            // Its rows do not take it, or it dies: it was not acknowledged, and is in the log.
+            if self.random.below(2) == 0 {
+                self.kill(node);
+            }
+            return;
+        }
+        redo(&mut own.rows, &change.encode()).unwrap();
+        own.replica.settled(number);
+        assert!(number > before, "behind what was acknowledged before");
+        let twice = self.acknowledged.insert(number, change);
+        assert_eq!(twice, None, "two changes at {number}");
+        self.leaders.acknowledge("p", number);
+        self.counts.acknowledged += 1;
+    }
+
+    fn kill(&mut self, node: usize) {
+        let fresh = replica(&self.store, node);
+        let own = &mut self.nodes[node];
+        fresh.resume(own.position);
+        (own.replica, own.begun) = (fresh, None);
+        self.counts.killed += 1;
+    }
+
+    /// A read through the router, which a node may answer or not.
+    fn read(&mut self, node: usize) {
+        let least = self.leaders.least("p");
+        let own = &self.nodes[node];
+        if own.replica.check_read(least).is_err() {
+            return;
+        }
+        let sequence = own.replica.sign().sequence;
+        assert!(sequence >= least);
+        assert_eq!(own.rows, self.history(sequence).1, "up to {sequence}");
+        self.counts.reads += 1;
+    }
+
+    /// The records of the log, and what they make of points up to a number.
+    fn history(&self, up_to: u64) -> (Vec<(u64, Vec<u8>)>, Rows) {
+        let (mut records, mut rows) = (Vec::new(), Rows::new());
+        let objects = objects(&self.store);
+        let read = SharedLog::read(&objects, 0, &mut |record| {
+            if record.number <= up_to && !record.bytes.is_empty() {
+                redo(&mut rows, &record.bytes).unwrap();
+            }
+            records.push((record.epoch, record.bytes));
+            Ok(())
+        });
+        assert_eq!(read.unwrap(), records.len() as u64);
+        (records, rows)
+    }
+
+    fn conclude(&mut self) {
+        let (records, _) = self.history(0);
+        assert!(records.is_sorted_by_key(|(epoch, _)| *epoch));
+        for (number, change) in &self.acknowledged {
+            assert_eq!(records[*number as usize - 1].1, change.encode());
+        }
+        // All of them read on, and one leads after that.
+        self.now += 10 * TERM.as_millis() as u64;
+        let last = self.random.below(NODES) as usize;
+        for node in 0..NODES as usize {
+            self.nodes[node].begun = None;
+            self.nodes[node].replica.leave(self.clock(node)).unwrap();
+        }
+        let clock = self.clock(last) + 10 * TERM;
+        let own = &mut self.nodes[last];
+        let rows = &mut own.rows;
+        assert!(
+            own.replica
+                .lead(clock, &mut |record| redo(rows, record))
+                .unwrap()
+        );
+        for node in 0..NODES as usize {
+            let own = &mut self.nodes[node];
+            while let Some(record) = own.replica.next().unwrap() {
+                let rows = &mut own.rows;
+                own.replica
+                    .take(&record, &mut |record| redo(rows, record))
+                    .unwrap();
+            }
+            let sign = self.nodes[node].replica.sign();
+            let (records, rows) = self.history(u64::MAX);
+            assert_eq!(sign.sequence, records.len() as u64);
+            assert_eq!(self.nodes[node].rows, rows);
+        }
+    }
+}
+
+fn name_of(node: usize) -> String {
+    format!("n{node}")
+}
+
+#[test]
+fn there_is_one_acknowledged_history_whoever_leads() {
+    let mut sum = Counts::default();
+    for seed in 0..SEEDS {
+        let run = std::panic::catch_unwind(|| World::new(seed).run());
+        let counts = run.unwrap_or_else(|_| panic!("seed {seed}"));
+        sum.acknowledged += counts.acknowledged;
+        sum.refused += counts.refused;
+        sum.led += counts.led;
+        sum.lost += counts.lost;
+        sum.reads += counts.reads;
+        sum.killed += counts.killed;
+    }
+    // What is tried for is there, so that the above is no praise of nothing.
+    assert!(
+        sum.acknowledged > 4 * SEEDS && sum.reads > 4 * SEEDS,
+        "{sum:?}"
+    );
+    assert!(sum.led > 2 * SEEDS && sum.refused > SEEDS, "{sum:?}");
+    assert!(sum.lost > SEEDS / 10 && sum.killed > SEEDS, "{sum:?}");
+}
