@@ -11,8 +11,9 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
+use super::client::NodeRequest;
 use super::content::ShardNeed;
 use super::fan_out::{CallEnd, ShardEnd};
 use super::map::{ClusterMap, RoutedCollection, Shard};
@@ -208,12 +209,7 @@ impl PartChange {
                 ..ShardNeed::default()
             };
             let request = self.question.of_shard(name, need, left);
-            self.cluster.pool().begin(&node);
-            let asked = self
-                .cluster
-                .client
-                .ask(address, &request, (left, &self.room));
-            let end: CallEnd<Vec<Updated>> = asked.await;
+            let end = self.asked((&node, address), &request, left).await;
             let now = self.cluster.now();
             match end {
                 CallEnd::Failed(why) => {
@@ -241,6 +237,36 @@ impl PartChange {
             }
         }
         ShardEnd::Missing(trouble)
+    }
+
+    /// What a node answers, for as long as it gives signs of life.
+    async fn asked(
+        &self,
+        (node, address): (&str, &str),
+        request: &NodeRequest,
+        left: Duration,
+    ) -> CallEnd<Vec<Updated>> {
+        let began = self.cluster.now();
+        let (beat, attempt) = {
+            let mut pool = self.cluster.pool();
+            pool.begin(node);
+            (pool.patience.heartbeat, pool.patience.attempt)
+        };
+        let asked = self
+            .cluster
+            .client
+            .ask(address, request, (left, &self.room));
+        let mut asked = std::pin::pin!(asked);
+        loop {
+            if let Ok(end) = timeout(beat, &mut asked).await {
+                return end;
+            }
+            let now = self.cluster.now();
+            // One that was out of rotation before has some time to show that it is not.
+            if now > began + attempt && !self.cluster.pool().is_in(node, now) {
+                return CallEnd::Failed("no sign of life".to_owned());
+            }
+        }
     }
 
     /// The node that leads, as far as is known; its nodes are asked where none is.

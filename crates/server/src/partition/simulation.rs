@@ -32,7 +32,7 @@ const SEEDS: u64 = 1000;
 const STEPS: usize = 150;
 const NODES: u64 = 3;
 const KEYS: u64 = 5;
-const TERM: Duration = Duration::from_millis(100);
+const TERM: Duration = Duration::from_millis(200);
 
 /// What points have become: the last number that was put at each key.
 type Rows = BTreeMap<u64, u64>;
@@ -132,7 +132,7 @@ impl World {
     fn run(mut self) -> Counts {
         for _ in 0..STEPS {
             // At times longer than a lease.
-            let pause = if self.random.below(10) == 0 { 300 } else { 15 };
+            let pause = if self.random.below(16) == 0 { 500 } else { 6 };
             self.now += self.random.below(pause);
             let node = self.random.below(NODES) as usize;
             match self.random.below(16) {
