@@ -29,7 +29,7 @@ use crate::cluster::Leaders;
 use crate::failure::Outcome;
 
 const SEEDS: u64 = 1000;
-const STEPS: usize = 150;
+const STEPS: usize = 300;
 const NODES: u64 = 3;
 const KEYS: u64 = 5;
 const TERM: Duration = Duration::from_millis(200);
@@ -79,6 +79,8 @@ struct SimNode {
 struct World {
     random: SplitMix64,
     store: Arc<dyn ObjectStore>,
+    /// What checks look by.
+    objects: Objects,
     now: u64,
     nodes: Vec<SimNode>,
     leaders: Leaders,
@@ -114,7 +116,7 @@ impl World {
             replica: replica(&store, node),
             rows: Rows::new(),
             position: 0,
-            ahead: random.below(2 * TERM.as_millis() as u64),
+            ahead: random.below(TERM.as_millis() as u64),
             begun: None,
         });
         Self {
@@ -124,6 +126,7 @@ impl World {
             acknowledged: BTreeMap::new(),
             next_value: 1,
             counts: Counts::default(),
+            objects: objects(&store),
             store,
             random,
         }
@@ -265,8 +268,7 @@ impl World {
     /// The records of the log, and what they make of points up to a number.
     fn history(&self, up_to: u64) -> (Vec<(u64, Vec<u8>)>, Rows) {
         let (mut records, mut rows) = (Vec::new(), Rows::new());
-        let objects = objects(&self.store);
-        let read = SharedLog::read(&objects, 0, &mut |record| {
+        let read = SharedLog::read(&self.objects, 0, &mut |record| {
             if record.number <= up_to && !record.bytes.is_empty() {
                 redo(&mut rows, &record.bytes).unwrap();
             }
