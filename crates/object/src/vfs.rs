@@ -48,6 +48,7 @@ pub struct RemoteVfs {
     objects: Arc<Objects>,
     cache: Arc<BlockCache>,
     version: Version,
+    digest: String,
     open: Mutex<HashMap<String, Arc<Blocks>>>,
 }
 
@@ -68,6 +69,7 @@ impl RemoteVfs {
             objects: Arc::new(objects),
             cache: Arc::new(cache),
             version,
+            digest: pointer.sha256,
             open: Mutex::default(),
         };
         vfs.warm(mode)?;
@@ -86,6 +88,11 @@ impl RemoteVfs {
     /// The directory that the files lie in, as the engine is told it.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The SHA-256 of the version, which names the bytes of every file.
+    pub fn digest(&self) -> &str {
+        &self.digest
     }
 
     /// The requests, and how many there were.

@@ -1,11 +1,13 @@
 //! What the server is told when it starts.
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser};
 use pageway::{Error, MemoryWish, Result};
+use pageway_object::CacheMode;
+use pageway_server::RemoteShard;
 
 use crate::listening::{ListenArguments, bytes_of};
 
@@ -52,7 +54,8 @@ pub(crate) struct Arguments {
     pub(crate) listening: ListenArguments,
 }
 
-/// What a node is told of collections that change, and whose history several nodes share.
+/// What is said of collections in an object store: of those whose history several nodes share, and
+/// of those that are indexes there.
 #[derive(Debug, Args)]
 pub(crate) struct PartitionArguments {
     /// Place of the logs of partitions: s3://, gs://, az:// or file://
@@ -62,6 +65,19 @@ pub(crate) struct PartitionArguments {
     /// may be given several times
     #[arg(long = "partition", value_name = "NAME", requires = "store")]
     names: Vec<String>,
+    /// Collection that is an index in object storage, and where: texts-0=s3://bucket/texts-0; may
+    /// be given several times
+    #[arg(long = "shard", value_name = "NAME=URL", requires = "cache")]
+    shards: Vec<String>,
+    /// Directory on local disk that keeps blocks of such indexes
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Most bytes of that directory, in equal parts for each
+    #[arg(long, value_name = "BYTES", default_value = "1GB", requires = "cache")]
+    cache_bytes: MemoryWish,
+    /// What starting brings there: lazy (nothing that is not read), codes (all but the records), all
+    #[arg(long, value_name = "MODE", default_value = "codes", requires = "cache")]
+    cache_mode: CacheMode,
     /// Time for which a node leads a partition when it is not heard of any more
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     lease: f64,
@@ -77,6 +93,23 @@ impl PartitionArguments {
         }
         let store = self.store.as_deref().unwrap_or_default();
         Ok((&self.names, store, Duration::from_secs_f64(self.lease)))
+    }
+
+    /// Collections that are indexes in object storage, by name.
+    pub(crate) fn shards(&self) -> Result<Vec<(&str, RemoteShard)>> {
+        let MemoryWish::Bytes(bytes) = self.cache_bytes else {
+            return Err(Error::invalid("--cache-bytes: give bytes, such as 2GB"));
+        };
+        let each = bytes / (self.shards.len() as u64).max(1);
+        let cache = self.cache.as_deref().unwrap_or(Path::new(""));
+        let mut all = Vec::new();
+        for text in &self.shards {
+            let wrong = || Error::invalid(format!("--shard {text}: NAME=URL is expected"));
+            let (name, url) = text.split_once('=').ok_or_else(wrong)?;
+            let shard = RemoteShard::open((name, url), (cache, each), self.cache_mode);
+            all.push((name, shard.map_err(|failure| Error::invalid(failure.text))?));
+        }
+        Ok(all)
     }
 }
 

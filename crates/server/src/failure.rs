@@ -131,6 +131,15 @@ impl Failure {
         )
     }
 
+    /// 403 for a change or an archive of what lies in object storage.
+    pub fn is_fixed() -> Self {
+        Self::new(
+            403,
+            "Forbidden: this collection is an index in object storage, which does not change: \
+             publish another one there, and start the node again",
+        )
+    }
+
     /// 403 for a change of a part of a collection that did not come through a router.
     pub fn not_routed(name: &str) -> Self {
         Self::new(

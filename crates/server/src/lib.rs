@@ -6,6 +6,7 @@
 //! operation   the table of operations, and what each does
 //! wire        what clients send, as types
 //! service     collections by their names: registry, shelf
+//! remote      collections that are indexes in object storage
 //! snapshot    collections as archives, and back
 //! collection  an index for each dense vector, changed together
 //! room        memory of bodies and answers
@@ -28,6 +29,7 @@ mod metrics;
 mod operation;
 mod partition;
 mod registry;
+mod remote;
 mod room;
 mod sampling;
 mod service;
@@ -43,4 +45,5 @@ pub use failure::{Failure, Outcome};
 pub use http::{App, Keys, Listening, Tls, listen, with_origins};
 pub use input::read_file;
 pub use log::{Level, Log};
+pub use remote::RemoteShard;
 pub use service::{Service, ServiceOptions};

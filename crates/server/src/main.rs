@@ -69,6 +69,12 @@ fn serve(arguments: &Arguments) -> Result<Outcome> {
         let with = service.with_partition(name, (store, term));
         service = with.map_err(|failure| Error::invalid(failure.text))?;
     }
+    for (name, shard) in arguments.partitions.shards()? {
+        let with = service.with_shard(name, shard);
+        service = with.map_err(|failure| Error::invalid(failure.text))?;
+    }
+    let service = service.without_other_shards();
+    let service = service.map_err(|failure| internal(failure.text))?;
     let service = Arc::new(service);
     let app = App::new(Arc::clone(&service), keys, (threads, log))?;
     let mut runtime = Builder::new_multi_thread();

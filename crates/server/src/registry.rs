@@ -32,6 +32,9 @@ pub(crate) struct CollectionEntry {
     /// What it was made of, where that is a snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<ShardContent>,
+    /// Where it lies, where that is object storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) url: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -77,6 +80,7 @@ impl Names {
             config,
             payload_schema: BTreeMap::new(),
             content: None,
+            url: None,
         };
         self.collections.insert(name.to_owned(), entry);
         number

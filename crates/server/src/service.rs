@@ -15,6 +15,7 @@ use crate::failure::{Failure, Outcome};
 use crate::metrics::Metrics;
 use crate::partition::{Replica, read_position};
 use crate::registry::{CollectionEntry, Registry};
+use crate::remote::RemoteShard;
 use crate::room::RequestMemory;
 use crate::sampling::RecallSamples;
 use crate::shelf::{Shelf, Wanted};
@@ -53,6 +54,8 @@ pub struct Service {
     pub(crate) node: Option<String>,
     /// Collections whose history lies in an object store, by name.
     pub(crate) partitions: BTreeMap<String, Arc<Replica>>,
+    /// Collections that are indexes in object storage, by name.
+    remote: BTreeMap<String, RemoteShard>,
 }
 
 impl Service {
@@ -75,6 +78,7 @@ impl Service {
             requests: RequestMemory::new(request_bytes),
             node: None,
             partitions: BTreeMap::new(),
+            remote: BTreeMap::new(),
         })
     }
 
@@ -109,6 +113,55 @@ impl Service {
         Ok(self)
     }
 
+    /// The same with a collection that is an index in object storage, and does not change.
+    ///
+    /// # Errors
+    /// 409 where another collection has the name; 400 for an index that is no collection; as
+    /// stores are.
+    pub fn with_shard(mut self, name: &str, shard: RemoteShard) -> Outcome<Self> {
+        crate::registry::check_name(name)?;
+        if self.partitions.contains_key(name) || self.remote.contains_key(name) {
+            return Err(Failure::conflict(format_args!("{name} is given twice")));
+        }
+        let registry = &self.registry;
+        let turn = registry.turn();
+        registry.change(&turn, |names| {
+            let known = names.collections.get(name);
+            if known.is_some_and(|known| known.url.is_none()) || names.aliases.contains_key(name) {
+                let words = format!("{name} is a collection of the directory already");
+                return Err(Failure::conflict(words));
+            }
+            let number = match known {
+                Some(known) => known.number,
+                None => names.reserve(),
+            };
+            names
+                .collections
+                .insert(name.to_owned(), shard.entry(number)?);
+            Ok(())
+        })?;
+        drop(turn);
+        self.remote.insert(name.to_owned(), shard);
+        Ok(self)
+    }
+
+    /// The same without collections of object storage that it was given before and is not now.
+    ///
+    /// # Errors
+    /// As files are.
+    pub fn without_other_shards(self) -> Outcome<Self> {
+        let turn = self.registry.turn();
+        self.registry.change(&turn, |names| {
+            let is_there = |name: &String| self.remote.contains_key(name);
+            names
+                .collections
+                .retain(|name, entry| entry.url.is_none() || is_there(name));
+            Ok(())
+        })?;
+        drop(turn);
+        Ok(self)
+    }
+
     /// Refuses changes of points that this server does not make: those of a node which are not of a
     /// partition that it leads, or do not come from a router.
     pub(crate) fn check_changes(&self, (name, is_routed): (&str, bool)) -> Outcome<()> {
@@ -126,6 +179,9 @@ impl Service {
         let own = names.aliases.get(name).map_or(name, String::as_str);
         if self.partitions.contains_key(own) {
             return Err(Failure::is_partition(own));
+        }
+        if self.remote.contains_key(own) {
+            return Err(Failure::is_fixed());
         }
         Ok(())
     }
@@ -248,6 +304,7 @@ impl Service {
             number: entry.number,
             schema,
             is_new: false,
+            remote: self.remote.get(name),
         }
     }
 

@@ -12,6 +12,7 @@ use pageway::server::clock;
 use crate::collection::{OpenCollection, OpenMemory, Schema};
 use crate::failure::{Failure, Outcome};
 use crate::registry::Registry;
+use crate::remote::RemoteShard;
 
 /// Memory of the searches of an index that is tried first, at least.
 const SEARCH_LEAST: u64 = 4 << 20;
@@ -67,6 +68,18 @@ pub(crate) struct Wanted<'w> {
     pub(crate) schema: &'w Schema,
     /// No name leads to it yet.
     pub(crate) is_new: bool,
+    /// Where it lies, where that is object storage.
+    pub(crate) remote: Option<&'w RemoteShard>,
+}
+
+impl Wanted<'_> {
+    fn opened(&self, memory: OpenMemory) -> Outcome<OpenCollection> {
+        if let Some(remote) = self.remote {
+            return OpenCollection::open_fixed(remote.place(), self.schema, memory);
+        }
+        let dir = self.registry.dir_of(self.number);
+        OpenCollection::open(self.registry.vfs(), &dir, self.schema, memory)
+    }
 }
 
 impl Shelf {
@@ -182,8 +195,7 @@ impl Shelf {
                 update,
                 threads: self.threads,
             };
-            let dir = wanted.registry.dir_of(wanted.number);
-            let opened = OpenCollection::open(wanted.registry.vfs(), &dir, wanted.schema, memory);
+            let opened = wanted.opened(memory);
             match opened {
                 Ok(collection) => {
                     if grown.is_none() {

@@ -11,6 +11,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -88,11 +89,12 @@ impl Whole {
         let nodes: Vec<Process> = nodes.collect();
         let mut map = String::from("version = 1\n[nodes]\n");
         for ((name, _), process) in NODES.iter().zip(&nodes) {
-            map += &format!("{name} = 'http://{}'\n", process.address);
+            writeln!(map, "{name} = 'http://{}'", process.address).unwrap();
         }
         map += "[collections.t]\ncut = 'id'\n";
         for (name, own) in [("t-0", "'a', 'b'"), ("t-1", "'b', 'c'")] {
-            map += &format!("[[collections.t.shards]]\ncollection = '{name}'\nnodes = [{own}]\n");
+            let head = format!("[[collections.t.shards]]\ncollection = '{name}'");
+            writeln!(map, "{head}\nnodes = [{own}]").unwrap();
         }
         let path = root.join("map.toml");
         std::fs::write(&path, map).unwrap();

@@ -12,7 +12,7 @@ use super::map::Shard;
 pub(crate) struct ShardContent {
     /// The number of its last change then; where it has changed since, this says nothing.
     pub(crate) sequence: u64,
-    /// Of the manifests of its indexes.
+    /// Of the bytes of its indexes.
     pub(crate) digest: String,
 }
 

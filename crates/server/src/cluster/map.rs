@@ -220,6 +220,8 @@ pub(crate) fn authority(address: &str) -> std::result::Result<&str, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     const GOOD: &str = "version = 2
@@ -274,7 +276,7 @@ sequence = 9
             text += "[collections.t]\ncut = 'id'\n";
             for name in shards {
                 text += "[[collections.t.shards]]\nnodes = ['a']\n";
-                text += &format!("collection = '{name}'\n");
+                writeln!(text, "collection = '{name}'").unwrap();
             }
             ClusterMap::parse(&text)
         };

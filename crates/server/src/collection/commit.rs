@@ -17,6 +17,7 @@ use crate::wire::PointId;
 impl OpenCollection {
     /// The number of the next operation. That of a partition is of the record that it begins with.
     pub(super) fn next_operation(&self, order: &mut WriteOrder) -> Outcome<u64> {
+        self.check_changes()?;
         if let Some(broken) = &order.broken {
             return Err(broken.clone());
         }

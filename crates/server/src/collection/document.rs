@@ -75,8 +75,10 @@ impl PointDocument {
         };
         let mut payload: Map<String, Value> =
             serde_json::from_str(json).map_err(Failure::internal)?;
-        let kept = payload.remove(KEPT).unwrap_or_default();
-        let kept: Kept = serde_json::from_value(kept).map_err(Failure::internal)?;
+        // An index that was built elsewhere has payloads alone.
+        let kept = payload.remove(KEPT).map(serde_json::from_value::<Kept>);
+        let kept = kept.transpose().map_err(Failure::internal)?;
+        let kept = kept.unwrap_or_default();
         let marks = payload.remove(MARKS).unwrap_or(Value::Array(Vec::new()));
         Ok(Self {
             version: kept.version,
@@ -174,6 +176,8 @@ mod tests {
             PointDocument::decode(None).unwrap(),
             PointDocument::default()
         );
+        let foreign = PointDocument::decode(Some("{\"a\": 1}")).unwrap();
+        assert_eq!((foreign.version, &foreign.payload["a"]), (0, &json!(1)));
         let plain = PointDocument::default();
         assert_eq!(
             PointDocument::decode(Some(&plain.encode().unwrap())).unwrap(),

@@ -30,6 +30,8 @@ pub(crate) struct OpenCollection {
     pub(super) schema: Schema,
     /// Of each dense vector; one where there is none.
     pub(super) writers: Vec<Writer>,
+    /// In their place, where the collection is one of object storage: it does not change.
+    fixed: Option<Index>,
     order: Mutex<WriteOrder>,
     /// Whether rows of the first index may have a vector of no meaning.
     pub(super) has_gaps: AtomicBool,
@@ -66,6 +68,15 @@ pub(crate) struct OpenMemory {
     pub(crate) threads: usize,
 }
 
+impl OpenMemory {
+    fn options(self) -> OpenOptions {
+        OpenOptions::default()
+            .with_memory(MemoryWish::Bytes(self.search))
+            .with_threads(self.threads)
+            .with_interleave(1)
+    }
+}
+
 impl OpenCollection {
     /// Makes an empty collection in a directory that is not there yet.
     pub(crate) fn create(vfs: &Arc<dyn Vfs>, dir: &Path, schema: &Schema) -> Outcome<()> {
@@ -96,10 +107,7 @@ impl OpenCollection {
         schema: &Schema,
         memory: OpenMemory,
     ) -> Outcome<Self> {
-        let open = OpenOptions::default()
-            .with_memory(MemoryWish::Bytes(memory.search))
-            .with_threads(memory.threads)
-            .with_interleave(1);
+        let open = memory.options();
         let update = UpdateOptions::default()
             .with_memory(memory.update.map(MemoryWish::Bytes))
             .with_threads(1);
@@ -111,12 +119,33 @@ impl OpenCollection {
             .map(writer)
             .collect::<pageway::Result<_>>()?;
         let last = writers.first().map(Writer::changes).transpose()?;
-        let collection = Self {
+        let last = last.map_or(0, |changes| changes.lsn);
+        let collection = Self::holding(schema, (writers, None), last);
+        collection.recover(vfs, dir)?;
+        collection.look_for_gaps()?;
+        Ok(collection)
+    }
+
+    /// Opens a collection that does not change: an index of object storage.
+    pub(crate) fn open_fixed(
+        (vfs, dir): (&Arc<dyn Vfs>, &Path),
+        schema: &Schema,
+        memory: OpenMemory,
+    ) -> Outcome<Self> {
+        let index = Index::open_on(vfs, dir, &memory.options())?;
+        let collection = Self::holding(schema, (Vec::new(), Some(index)), 0);
+        collection.look_for_gaps()?;
+        Ok(collection)
+    }
+
+    fn holding(schema: &Schema, (writers, fixed): (Vec<Writer>, Option<Index>), last: u64) -> Self {
+        Self {
             schema: schema.clone(),
             writers,
+            fixed,
             order: Mutex::new(WriteOrder {
                 journal: None,
-                last: last.map_or(0, |changes| changes.lsn),
+                last,
                 broken: None,
             }),
             has_gaps: AtomicBool::new(true),
@@ -126,10 +155,7 @@ impl OpenCollection {
             is_tight: AtomicBool::new(false),
             window: Mutex::new(None),
             shared: OnceLock::new(),
-        };
-        collection.recover(vfs, dir)?;
-        collection.look_for_gaps()?;
-        Ok(collection)
+        }
     }
 
     fn recover(&self, vfs: &Arc<dyn Vfs>, dir: &Path) -> Outcome<()> {
@@ -189,9 +215,17 @@ impl OpenCollection {
 
     /// The index of a dense vector.
     pub(super) fn index(&self, number: usize) -> Option<&Index> {
-        self.writers
-            .get(number)
-            .map(|writer| writer.index().as_ref())
+        let own = self.writers.get(number);
+        let own = own.map(|writer| writer.index().as_ref());
+        own.or(self.fixed.as_ref().filter(|_| number == 0))
+    }
+
+    /// 403 where it does not change.
+    pub(super) fn check_changes(&self) -> Outcome<()> {
+        match &self.fixed {
+            None => Ok(()),
+            Some(_) => Err(Failure::is_fixed()),
+        }
     }
 
     /// The right to change points.
@@ -279,7 +313,7 @@ impl OpenCollection {
 
     /// Bytes of memory that its indexes may take.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        let indexes = self.writers.iter().map(Writer::index);
+        let indexes = (0..index_count(&self.schema)).filter_map(|number| self.index(number));
         indexes.map(|index| index.memory().budget_bytes).sum()
     }
 
@@ -297,29 +331,34 @@ impl OpenCollection {
                 let ratio = own.done as f64 / own.total.max(1) as f64;
                 state.builds.push((own.work, ratio.min(1.0)));
             }
-            let memory = writer.index().memory();
-            for (part, bytes) in &memory.parts {
-                state.memory.push((part.name(), *bytes));
-            }
             state.failed = state.failed.or(changes.background_failed.clone());
             let rows = changes.rows.saturating_sub(changes.delta_rows);
-            if self.schema.dense.get(number).is_some() {
-                state.indexed += rows;
+            self.add_index(&mut state, (number, writer.index()), rows);
+            if let Some(own) = state.indexes.last_mut() {
+                own["changes"] = json!(changes);
             }
-            let name = self
-                .schema
-                .dense
-                .get(number)
-                .map_or("", |field| &field.name);
-            state.indexes.push(json!({
-                "vector": name,
-                "memory": memory,
-                "calibration": writer.index().calibration(),
-                "changes": changes,
-                "segments": writer.index().segments(),
-            }));
+        }
+        if let Some(index) = &self.fixed {
+            state.segments = index.segments().len();
+            self.add_index(&mut state, (0, index), index.len());
         }
         Ok(state)
+    }
+
+    /// Adds what an index holds, with so many rows that are in segments.
+    fn add_index(&self, state: &mut CollectionState, (number, index): (usize, &Index), rows: u64) {
+        let memory = index.memory();
+        for (part, bytes) in &memory.parts {
+            state.memory.push((part.name(), *bytes));
+        }
+        let field = self.schema.dense.get(number);
+        state.indexed += field.map_or(0, |_| rows);
+        state.indexes.push(json!({
+            "vector": field.map_or("", |field| &field.name),
+            "memory": memory,
+            "calibration": index.calibration(),
+            "segments": index.segments(),
+        }));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pageway::server::read_manifest;
+use pageway::server::OpenMode;
 use pageway::{NoProgress, Vfs, verify_on};
 use sha2::{Digest, Sha256};
 
@@ -11,12 +11,13 @@ use super::journal::Journal;
 use super::open::{JOURNAL, OpenCollection, index_count};
 use super::schema::Schema;
 use crate::failure::{Failure, Outcome};
-use crate::snapshot::digits;
+use crate::snapshot::{digits, sha256_of};
 
 impl OpenCollection {
     /// Puts copies of all indexes beneath a directory, as they are at one moment. Changes wait
     /// where there are several indexes, for as long as what came in since a flush takes.
     pub(crate) fn copy_into(&self, dir: &Path) -> Outcome<()> {
+        self.check_changes()?;
         for writer in &self.writers {
             writer.flush(&NoProgress)?;
         }
@@ -30,13 +31,19 @@ impl OpenCollection {
         Ok(())
     }
 
-    /// A digest of copies that lie in a directory: of their manifests, which name every file.
+    /// A digest of copies that lie in a directory: of the names and the bytes of all files.
     pub(crate) fn digest_of(vfs: &Arc<dyn Vfs>, dir: &Path, schema: &Schema) -> Outcome<String> {
         let mut hash = Sha256::new();
+        let failed = |error| Failure::from(pageway::Error::from(error));
         for number in 0..index_count(schema) {
-            let manifest = read_manifest(vfs.as_ref(), &dir.join(format!("v{number}")))?;
-            hash.update((manifest.len() as u64).to_le_bytes());
-            hash.update(&manifest);
+            let dir = dir.join(format!("v{number}"));
+            let mut names = vfs.list(&dir).map_err(Failure::internal)?;
+            names.sort();
+            for name in names {
+                let file = vfs.open(&dir.join(&name), OpenMode::ReadOwn);
+                let own = file.and_then(|file| sha256_of(&file)).map_err(failed)?;
+                hash.update(format!("v{number}/{name} {own}\n"));
+            }
         }
         Ok(digits(hash))
     }

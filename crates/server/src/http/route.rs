@@ -13,12 +13,11 @@ use crate::operation::{OPERATIONS, Operation, Parameters};
 /// Bytes of an address at most.
 const MAX_URI_BYTES: usize = 8 << 10;
 
-/// Routes, those of all operations, and what is answered elsewhere. Each is handled by its row, the
-/// names of its path, and the request.
-pub(crate) fn with_operations<S, A>(
-    mut router: Router<S>,
-    handle: fn(S, &'static Operation, Vec<(String, String)>, Request) -> A,
-) -> Router<S>
+/// Handles a request: its operation, and the names of its path.
+type Handle<S, A> = fn(S, &'static Operation, Vec<(String, String)>, Request) -> A;
+
+/// Routes, those of all operations, and what is answered elsewhere.
+pub(crate) fn with_operations<S, A>(mut router: Router<S>, handle: Handle<S, A>) -> Router<S>
 where
     S: Clone + Send + Sync + 'static,
     A: Future<Output = Response<Body>> + Send + 'static,

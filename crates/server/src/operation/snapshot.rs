@@ -135,6 +135,7 @@ fn taken_out(call: &Call<'_>, archive: &Path, number: u64) -> Outcome<Collection
         number,
         schema: &schema,
         is_new: true,
+        remote: None,
     })?;
     open.check_indexes()?;
     Ok(CollectionEntry {
@@ -145,5 +146,6 @@ fn taken_out(call: &Call<'_>, archive: &Path, number: u64) -> Outcome<Collection
             sequence: open.sequence()?,
             digest,
         }),
+        url: None,
     })
 }

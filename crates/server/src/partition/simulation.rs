@@ -55,6 +55,7 @@ impl SimChange {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a replica may be refused")]
 fn redo(rows: &mut Rows, record: &[u8]) -> Outcome<()> {
     let SimChange(key, value) = SimChange::decode(record);
     if value == 0 {
@@ -187,10 +188,18 @@ impl World {
         }
     }
 
-    /// A client asks the node that the router takes for the leader, or any.
+    /// A client asks the node that the router takes for the leader.
     fn ask(&mut self) {
-        let leader = self.leaders.of("p").map(|name| name[1..].parse().unwrap());
-        let node = leader.unwrap_or_else(|| self.random.below(NODES) as usize);
+        if self.leaders.of("p").is_none() {
+            for node in 0..NODES as usize {
+                let sign = self.nodes[node].replica.sign();
+                self.leaders.hear(&name_of(node), &[sign]);
+            }
+        }
+        let Some(leader) = self.leaders.of("p") else {
+            return;
+        };
+        let node: usize = leader[1..].parse().unwrap();
         let value = if self.random.below(5) == 0 {
             0
         } else {

@@ -132,10 +132,7 @@ mod tests {
         let parts = dealt(json!({"upsert": {"points": points, "update_mode": "insert_only"}}));
         assert_eq!(parts.keys().collect::<Vec<_>>(), [&0, &1, &2]);
         let part = |part: usize| parts[&part]["upsert"]["points"].clone();
-        let ids = |part: usize| {
-            let ids = part_ids(&parts[&part]["upsert"]["points"]);
-            ids
-        };
+        let ids = |part: usize| part_ids(&parts[&part]["upsert"]["points"]);
         assert_eq!((ids(0), ids(1)), (json!([3]), json!([4, 1])));
         assert_eq!(ids(2), json!([uuid]));
         assert_eq!(part(0)[0]["vector"], json!({"x": [2.0]}));
