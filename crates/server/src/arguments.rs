@@ -75,7 +75,7 @@ pub(crate) struct PartitionArguments {
     /// Most bytes of that directory, in equal parts for each
     #[arg(long, value_name = "BYTES", default_value = "1GB", requires = "cache")]
     cache_bytes: MemoryWish,
-    /// What starting brings there: lazy (nothing that is not read), codes (all but the records), all
+    /// What starting brings there: lazy (nothing), codes (all but the records), all
     #[arg(long, value_name = "MODE", default_value = "codes", requires = "cache")]
     cache_mode: CacheMode,
     /// Time for which a node leads a partition when it is not heard of any more

@@ -53,11 +53,30 @@ fn serve(arguments: &Arguments) -> Result<Outcome> {
     let listening = &arguments.listening;
     let keys = listening.keys()?;
     let (log, threads) = (listening.log(), arguments.threads());
+    let service = Arc::new(open(arguments, threads)?);
+    let app = App::new(Arc::clone(&service), keys, (threads, log))?;
+    let mut runtime = Builder::new_multi_thread();
+    let runtime = runtime
+        .worker_threads(NETWORK_THREADS)
+        .enable_all()
+        .build()?;
+    let (own, more) = (app.clone(), json!({"data_dir": arguments.data_dir}));
+    let served = listening.serve(app.router(), move || own.stop(), more);
+    runtime.block_on(served)?;
+    drop(runtime);
+    drop(app);
+    service.close().map_err(|failure| internal(failure.text))?;
+    log.tell(Level::Info, "stopped", json!({}));
+    Outcome::new(String::new(), &())
+}
+
+/// The collections of the directory, and those of object storage.
+fn open(arguments: &Arguments, threads: usize) -> Result<Service> {
     let options = ServiceOptions {
         memory: arguments.memory()?,
         threads,
         recall: arguments.recall,
-        slow: listening.slow()?,
+        slow: arguments.listening.slow()?,
     };
     let service = Service::open(&arguments.data_dir, options);
     let mut service = service.map_err(|failure| internal(failure.text))?;
@@ -74,22 +93,7 @@ fn serve(arguments: &Arguments) -> Result<Outcome> {
         service = with.map_err(|failure| Error::invalid(failure.text))?;
     }
     let service = service.without_other_shards();
-    let service = service.map_err(|failure| internal(failure.text))?;
-    let service = Arc::new(service);
-    let app = App::new(Arc::clone(&service), keys, (threads, log))?;
-    let mut runtime = Builder::new_multi_thread();
-    let runtime = runtime
-        .worker_threads(NETWORK_THREADS)
-        .enable_all()
-        .build()?;
-    let (own, more) = (app.clone(), json!({"data_dir": arguments.data_dir}));
-    let served = listening.serve(app.router(), move || own.stop(), more);
-    runtime.block_on(served)?;
-    drop(runtime);
-    drop(app);
-    service.close().map_err(|failure| internal(failure.text))?;
-    log.tell(Level::Info, "stopped", json!({}));
-    Outcome::new(String::new(), &())
+    service.map_err(|failure| internal(failure.text))
 }
 
 fn internal(words: String) -> Error {

@@ -11,14 +11,14 @@ use super::points::{BatchOperation, DeletePayload, DeleteVectors, Selector, SetP
 use crate::failure::Outcome;
 
 /// Into how many parts a collection is cut, and which of them an id belongs to.
-type Cut<'c> = (usize, &'c dyn Fn(PointId) -> usize);
+type DealCut<'c> = (usize, &'c dyn Fn(PointId) -> usize);
 
 impl BatchOperation {
     /// What each part has to do, by its number.
     ///
     /// # Errors
     /// 400 for what no part would do.
-    pub(crate) fn deal(self, cut: Cut<'_>) -> Outcome<BTreeMap<usize, Self>> {
+    pub(crate) fn deal(self, cut: DealCut<'_>) -> Outcome<BTreeMap<usize, Self>> {
         Ok(match self {
             Self::Upsert(mut insert) => {
                 let points = insert.take_points()?;
@@ -73,7 +73,7 @@ impl BatchOperation {
 }
 
 impl Selector {
-    fn deal(&self, cut: Cut<'_>) -> Outcome<BTreeMap<usize, Self>> {
+    fn deal(&self, cut: DealCut<'_>) -> Outcome<BTreeMap<usize, Self>> {
         self.check()?;
         let Some(ids) = &self.points else {
             return Ok((0..cut.0).map(|part| (part, self.clone())).collect());
@@ -92,7 +92,7 @@ fn each<A, B>(parts: BTreeMap<usize, A>, of: impl Fn(A) -> B) -> BTreeMap<usize,
 
 fn grouped<T>(
     all: Vec<T>,
-    (_, part_of): Cut<'_>,
+    (_, part_of): DealCut<'_>,
     id: impl Fn(&T) -> PointId,
 ) -> BTreeMap<usize, Vec<T>> {
     let mut parts: BTreeMap<usize, Vec<T>> = BTreeMap::new();
