@@ -4,10 +4,12 @@
 use std::time::Instant;
 
 use super::admission::Admission;
+use super::among::WalkAmong;
 use super::ladder::{Ladder, QueryLadder};
 use super::list_rule::ListRule;
 use super::stats::LIST_COST;
 use super::tolerance::Tolerance;
+use crate::spec::RefineSpec;
 
 /// What counts as an answer.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -47,7 +49,7 @@ const LISTED_EACH: usize = 4;
 const READ_EACH: usize = 2;
 
 /// How many times the usual list candidates are taken from, where those that may be answers are
-/// listed by codes without error bounds.
+/// listed, as far as what is read or bounds tell how far that is.
 const DEEPER: usize = 4;
 
 /// How one segment is gathered from.
@@ -165,18 +167,16 @@ impl QuerySizes {
     }
 
     /// The same where the candidates are listed: as many as there are, and no more than before. It
-    /// holds more where `deepens`: then they are taken as far down as answers are found.
-    pub(crate) fn of_list(self, count: u64, deepens: bool) -> Self {
+    /// holds more where those are taken as far down as answers are found, or as bounds tell: their
+    /// distances may differ less than codes err.
+    pub(crate) fn of_list(self, count: u64, refine: RefineSpec) -> Self {
         let count = count.max(1) as usize;
         let list = |each: usize| self.list_size.max(self.results.saturating_mul(each));
-        let whole = list(LISTED_EACH);
-        let (list_size, more) = if deepens {
-            let more = whole.saturating_mul(DEEPER).min(self.list_limit);
-            (list(READ_EACH).min(count), more)
-        } else {
-            (whole.min(count), 0)
-        };
-        let capacity = more.min(count).max(list_size);
+        let is_inline = refine.is_inline();
+        let deepens = is_inline || refine.is_bounded();
+        let list_size = list(if is_inline { READ_EACH } else { LISTED_EACH }).min(count);
+        let more = list(LISTED_EACH).saturating_mul(if deepens { DEEPER } else { 1 });
+        let capacity = more.min(self.list_limit).min(count).max(list_size);
         Self {
             list_size,
             capacity,
@@ -265,46 +265,6 @@ impl CallLists<'_> {
     }
 }
 
-/// A walk among some nodes, the others of which lead on alone.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WalkAmong {
-    /// Share of all nodes that may be answers.
-    pub(crate) share: f64,
-    /// List size where all nodes may be.
-    pub(crate) alone: f64,
-    /// List size that finds as many of all nodes as hold k such, were they spread evenly.
-    pub(crate) list_size: f64,
-    /// Cost from which on a list does not grow any more, in scores of codes.
-    pub(crate) most: f64,
-    /// Places that it may lack before it is given up.
-    pub(crate) longest: f64,
-}
-
-impl WalkAmong {
-    /// The list that is long enough where this share of the near nodes may be answers, if one of
-    /// `depth` is not: that of the query is enough where as many may as everywhere; where fewer
-    /// may, k of them are among more nodes, and take a longer list in proportion.
-    pub(crate) fn longer(self, depth: usize, near: f64) -> Option<f64> {
-        let times = self.share / near.max(f64::MIN_POSITIVE);
-        let needed = self.list_size * times;
-        (times > SHARE_SLACK && (depth as f64) < needed).then_some(needed)
-    }
-
-    /// The list that is long enough where this share of its candidates may be answers: that of all
-    /// nodes where all may, and longer by as many as there are others for each.
-    pub(crate) fn walked(self, near: f64) -> f64 {
-        let others = |share: f64| (1.0 / share.max(f64::MIN_POSITIVE) - 1.0).max(0.0);
-        let expected = others(self.share);
-        if expected == 0.0 {
-            return self.alone;
-        }
-        self.alone + (self.list_size - self.alone) * others(near) / expected
-    }
-}
-
-/// Times that fewer of the near nodes may be answers before that counts.
-const SHARE_SLACK: f64 = 1.1;
-
 /// One query.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Query<'q> {
@@ -387,37 +347,23 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_among_some_is_as_long_as_its_candidates_tell() {
-        let among = |share, list_size| WalkAmong {
-            share,
-            alone: 20.0,
-            list_size,
-            most: f64::MAX,
-            longest: f64::MAX,
-        };
-        let half = among(0.5, 30.0);
-        let wanted = [1.0, 0.5, 0.25].map(|near| half.walked(near));
-        assert_eq!(wanted, [20.0, 30.0, 50.0]);
-        assert!(half.walked(0.0) > 1e300);
-        // Where all match some may have died.
-        assert_eq!(among(1.0, 20.0).walked(0.9), 20.0);
-    }
-
-    #[test]
     fn lists_begin_short_and_can_grow_as_before() {
         let halved = sizes(10, 50, 80).halved();
         assert_eq!((halved.list_size, halved.list_limit), (25, 80));
         assert_eq!(sizes(10, 14, 28).halved().list_size, 10);
-        let deep = |count| {
-            let own = sizes(10, 15, 200).of_list(count, true);
+        let listed = |count, refine| {
+            let own = sizes(10, 15, 200).of_list(count, refine);
             (own.list_size, own.capacity)
         };
+        let deep = |count| listed(count, RefineSpec::Inline);
         assert_eq!(
             [deep(5), deep(100), deep(1000)],
             [(5, 5), (20, 100), (20, 160)]
         );
-        let listed = sizes(10, 15, 200).of_list(1000, false);
-        assert_eq!((listed.list_size, listed.capacity), (40, 40));
+        let bounded = RefineSpec::Bounded { deviations: 1.0 };
+        assert_eq!(listed(1000, bounded), (40, 160));
+        let shared = RefineSpec::Deferred { share: 0.5 };
+        assert_eq!(listed(1000, shared), (40, 40));
     }
 
     proptest! {

@@ -29,10 +29,14 @@ impl<C: PageCodec> Traversal<'_, C> {
     pub(super) fn scan(&mut self, table: &ClusterTable) {
         let size = self.scratch.candidates.depth();
         if self.scanned < size {
-            self.scanned = size;
-            let scratch = &mut *self.scratch;
-            let (scoring, entry) = (&scratch.scoring, &mut scratch.entry);
-            table.take(self.query.vector, &scoring.widened, &mut entry.probe);
+            let begins = std::mem::replace(&mut self.scanned, size) == 0;
+            if begins {
+                let scratch = &mut *self.scratch;
+                let (scoring, entry) = (&scratch.scoring, &mut scratch.entry);
+                table.take(self.query.vector, &scoring.widened, &mut entry.probe);
+                entry.scored.forget(table.cluster_count());
+                self.nearby = Nearby::default();
+            }
             if self.query.lists_admitted {
                 self.score_admitted(table);
             } else {
@@ -107,7 +111,6 @@ impl<C: PageCodec> Traversal<'_, C> {
         let mut patience = StaleCodes::new(self.query.goal, scratch.shape.sizes.results);
         let rung = self.scratch.told.ladder.rung;
         let mut noted = ScanEnds::new(self.query.ladder, rung);
-        self.nearby = Nearby::default();
         while !patience.ends(&self.scratch.candidates) {
             let entry = &mut self.scratch.entry;
             let Some(key) = probes.take(entry) else {
@@ -117,11 +120,14 @@ impl<C: PageCodec> Traversal<'_, C> {
                 self.parts.codes.blocks.prefetch(table.nodes_of(next));
             }
             let cluster = key_number::<ClusterId>(key);
-            let centre = table.centre(&entry.probe, cluster, key_distance(key));
-            let nodes = table.nodes_of(cluster);
-            self.score_cluster(nodes.clone(), centre, &mut estimates);
-            if let Some(trace) = &mut self.scratch.told.trace {
-                trace.extend(nodes.map(NodeId));
+            // What a shorter list looked into is among the candidates, or was turned away.
+            if entry.scored.insert(cluster) {
+                let centre = table.centre(&entry.probe, cluster, key_distance(key));
+                let nodes = table.nodes_of(cluster);
+                self.score_cluster(nodes.clone(), centre, &mut estimates);
+                if let Some(trace) = &mut self.scratch.told.trace {
+                    trace.extend(nodes.map(NodeId));
+                }
             }
             noted.look(&self.scratch.candidates);
             while let Some(rank) = noted.next(false) {
@@ -190,9 +196,9 @@ impl Nearby {
         self.admitted += u64::from(admitted.count_ones());
     }
 
-    /// Share of them that may be answers.
-    pub(super) fn share(self) -> f64 {
-        self.admitted as f64 / self.all.max(1) as f64
+    /// Those of them that may be answers, and all.
+    pub(super) fn counts(self) -> (usize, usize) {
+        (self.admitted as usize, self.all as usize)
     }
 }
 

@@ -172,8 +172,8 @@ impl Version {
             Some(_) | None => (vectors, Strategy::ScanVectors),
         };
         let longest = match scans {
-            Strategy::ScanCodes => MOST_WALKED * list,
-            Strategy::ScanVectors | Strategy::Walk => f64::INFINITY,
+            Strategy::ScanCodes if reads => MOST_WALKED * list,
+            Strategy::ScanCodes | Strategy::ScanVectors | Strategy::Walk => f64::INFINITY,
         };
         let walks_far = reads && expanded > most && scans == Strategy::ScanCodes;
         let is_better = scan <= walk || walks_far || matches <= MIN_MATCHES;
@@ -208,11 +208,17 @@ impl Version {
         (matched, costs): (&Matched, &Costs),
     ) -> Option<WalkAmong> {
         let share = self.share_of(matched);
-        let calibration = &self.manifest.calibration;
+        let alone = f64::from(list_size);
+        let (manifest, k) = (&self.manifest, options.k);
         options.radius.is_none().then(|| WalkAmong {
             share,
-            alone: list_size.into(),
-            list_size: calibration.list_size_among(options.k, list_size, share),
+            alone,
+            // Where pages are scored whole, the list lacks what was near.
+            list_size: if manifest.spec.execution.harvest.scores_pages() {
+                alone / share.max(f64::MIN_POSITIVE)
+            } else {
+                manifest.calibration.list_size_among(k, list_size, share)
+            },
             most: costs.scan,
             longest: costs.longest,
         })
@@ -233,11 +239,10 @@ fn listed(
     (matched, effort): (&Matched, Effort),
     version: &Version,
 ) -> CallLists<'static> {
-    let deepens = version.manifest.spec.execution.refine.is_inline();
     CallLists {
         admitted: true,
         left_out: left_out(effort, 1.0),
-        ..CallLists::fixed(sizes.of_list(matched.living, deepens))
+        ..CallLists::fixed(sizes.of_list(matched.living, version.manifest.spec.execution.refine))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::execution::driver::{self, Job, Outcomes, Worker, WorkerShape, timed_o
 use crate::memory::format_bytes;
 
 /// An idle worker is taken for a search that needs less if it is at most so many times as large: a
-/// larger one is left to searches beside it.
+/// larger one is left to searches beside it, as long as there is room for another.
 const LARGEST_FIT: u64 = 2;
 
 /// Lends workers out.
@@ -206,9 +206,14 @@ fn too_large(wanted: Wanted<'_>) -> Error {
 }
 
 impl PoolState {
-    /// The smallest idle worker that serves what is wanted and is not much larger.
+    /// The smallest idle worker that serves what is wanted and is not much larger; any that does
+    /// where there is no room for another beside it, which would cost making both again and again.
     fn take(&mut self, wanted: Wanted<'_>) -> Option<Idle> {
-        let most = wanted.bytes.saturating_mul(LARGEST_FIT);
+        let most = if self.held + wanted.bytes > wanted.budget {
+            u64::MAX
+        } else {
+            wanted.bytes.saturating_mul(LARGEST_FIT)
+        };
         let serves = |idle: &Idle| {
             let fits = idle.worker.shape.covers(&wanted.shape) && idle.bytes <= most;
             fits && idle.version == wanted.version
