@@ -79,9 +79,12 @@ fn sizes_that_alternate_share_their_workers() {
 fn a_short_search_takes_the_only_worker_that_fits() {
     let (dir, queries) = built();
     let index = open_tight(dir.path(), 400);
+    let one = &queries.bytes[..queries.shape.row_bytes()];
     for _ in 0..20 {
-        search(&index, &queries, &wanted(10, 400)).unwrap();
-        search(&index, &queries, &wanted(1, 10)).unwrap();
+        for options in [wanted(10, 400), wanted(1, 10)] {
+            let answers = index.search(&Queries::new(one, queries.shape), &options);
+            assert_eq!(answers.unwrap().k as u32, options.k);
+        }
     }
     let made = index.memory().workers_made;
     assert!(made <= 2, "{made} workers");

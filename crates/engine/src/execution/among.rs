@@ -39,15 +39,19 @@ pub(crate) struct WalkAmong {
 }
 
 impl WalkAmong {
-    /// The list that is long enough where this share of the near nodes may be answers: that of all
-    /// nodes where all may, and longer by as many as there are others for each.
+    /// The list that is long enough where this share of the near nodes may be answers: one that
+    /// holds as many of them as that of evenly spread ones does, or that of all nodes and more of
+    /// it by as many as there are others for each, whichever is shorter.
     fn wanted(self, near: f64) -> f64 {
-        let others = |share: f64| (1.0 / share.max(f64::MIN_POSITIVE) - 1.0).max(0.0);
-        let expected = others(self.share);
+        let near = near.max(f64::MIN_POSITIVE);
+        let others = |share: f64| (1.0 / share - 1.0).max(0.0);
+        let expected = others(self.share.max(f64::MIN_POSITIVE));
         if expected == 0.0 {
             return self.alone;
         }
-        self.alone + (self.list_size - self.alone) * others(near) / expected
+        let holding = self.list_size * self.share / near;
+        let longer = self.alone + (self.list_size - self.alone) * others(near) / expected;
+        holding.min(longer).max(self.alone)
     }
 }
 
@@ -134,8 +138,8 @@ mod tests {
     #[test]
     fn a_list_is_as_long_as_the_near_nodes_tell() {
         let half = among(0.5, 30.0);
-        let wanted = [1.0, 0.5, 0.25].map(|near| half.wanted(near));
-        assert_eq!(wanted, [20.0, 30.0, 50.0]);
+        let wanted = [1.0, 0.625, 0.5, 0.25].map(|near| half.wanted(near));
+        assert_eq!(wanted, [20.0, 24.0, 30.0, 50.0]);
         assert!(half.wanted(0.0) > 1e300);
         // Where all match some may have died.
         assert_eq!(among(1.0, 20.0).wanted(0.9), 20.0);

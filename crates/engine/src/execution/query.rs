@@ -9,7 +9,6 @@ use super::ladder::{Ladder, QueryLadder};
 use super::list_rule::ListRule;
 use super::stats::LIST_COST;
 use super::tolerance::Tolerance;
-use crate::spec::RefineSpec;
 
 /// What counts as an answer.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -49,7 +48,7 @@ const LISTED_EACH: usize = 4;
 const READ_EACH: usize = 2;
 
 /// How many times the usual list candidates are taken from, where those that may be answers are
-/// listed, as far as what is read or bounds tell how far that is.
+/// listed by codes without error bounds.
 const DEEPER: usize = 4;
 
 /// How one segment is gathered from.
@@ -167,16 +166,18 @@ impl QuerySizes {
     }
 
     /// The same where the candidates are listed: as many as there are, and no more than before. It
-    /// holds more where those are taken as far down as answers are found, or as bounds tell: their
-    /// distances may differ less than codes err.
-    pub(crate) fn of_list(self, count: u64, refine: RefineSpec) -> Self {
+    /// holds more where `deepens`: then they are taken as far down as answers are found.
+    pub(crate) fn of_list(self, count: u64, deepens: bool) -> Self {
         let count = count.max(1) as usize;
         let list = |each: usize| self.list_size.max(self.results.saturating_mul(each));
-        let is_inline = refine.is_inline();
-        let deepens = is_inline || refine.is_bounded();
-        let list_size = list(if is_inline { READ_EACH } else { LISTED_EACH }).min(count);
-        let more = list(LISTED_EACH).saturating_mul(if deepens { DEEPER } else { 1 });
-        let capacity = more.min(self.list_limit).min(count).max(list_size);
+        let whole = list(LISTED_EACH);
+        let (list_size, more) = if deepens {
+            let more = whole.saturating_mul(DEEPER).min(self.list_limit);
+            (list(READ_EACH).min(count), more)
+        } else {
+            (whole.min(count), 0)
+        };
+        let capacity = more.min(count).max(list_size);
         Self {
             list_size,
             capacity,
@@ -223,10 +224,10 @@ impl QuerySizes {
 
     /// Whether memory laid out for these sizes serves a query of `other`.
     pub(crate) fn cover(self, other: Self) -> bool {
+        // A list is laid out for the longest that it may become.
         let longest = |sizes: Self| sizes.list_limit.max(sizes.capacity);
         self.results >= other.results
             && self.list_size >= other.list_size
-            && self.capacity >= other.capacity
             && longest(self) >= longest(other)
             && self.beam >= other.beam
             && (self.grows() || !other.grows())
@@ -351,19 +352,16 @@ mod tests {
         let halved = sizes(10, 50, 80).halved();
         assert_eq!((halved.list_size, halved.list_limit), (25, 80));
         assert_eq!(sizes(10, 14, 28).halved().list_size, 10);
-        let listed = |count, refine| {
-            let own = sizes(10, 15, 200).of_list(count, refine);
+        let deep = |count| {
+            let own = sizes(10, 15, 200).of_list(count, true);
             (own.list_size, own.capacity)
         };
-        let deep = |count| listed(count, RefineSpec::Inline);
         assert_eq!(
             [deep(5), deep(100), deep(1000)],
             [(5, 5), (20, 100), (20, 160)]
         );
-        let bounded = RefineSpec::Bounded { deviations: 1.0 };
-        assert_eq!(listed(1000, bounded), (40, 160));
-        let shared = RefineSpec::Deferred { share: 0.5 };
-        assert_eq!(listed(1000, shared), (40, 40));
+        let listed = sizes(10, 15, 200).of_list(1000, false);
+        assert_eq!((listed.list_size, listed.capacity), (40, 40));
     }
 
     proptest! {

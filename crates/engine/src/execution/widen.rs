@@ -158,14 +158,13 @@ impl<C: PageCodec> Traversal<'_, C> {
     }
 
     /// Whether the last third of the listed candidates that were taken holds an answer: then those
-    /// behind it may as well, where nothing else tells.
+    /// behind it may as well.
     pub(super) fn answers_lie_deep(&self) -> bool {
         let candidates = &self.scratch.candidates;
         let depth = candidates.depth();
         let mut last = candidates.keys().iter().take(depth).skip(depth - depth / 3);
         let ranking = &self.scratch.ranking;
-        let untold = self.query.lists_admitted && self.parts.execution.refine.is_inline();
-        untold && last.any(|key| ranking.holds(key_node(*key)))
+        self.query.lists_admitted && last.any(|key| ranking.holds(key_node(*key)))
     }
 
     /// Goes on with half as many more of the candidates that the list holds; false where all of

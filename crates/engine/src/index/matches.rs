@@ -37,6 +37,9 @@ const WALK_PART: f64 = 0.5;
 struct Costs {
     walk: f64,
     scan: f64,
+    /// Of the scan what a walk is compared with before it is given up: without the reads that end
+    /// both, where those of a walk come last.
+    most: f64,
     /// Places that the list of a walk may lack before it is given up for the scan.
     longest: f64,
     /// An expansion, beside codes and pages.
@@ -180,6 +183,7 @@ impl Version {
         Costs {
             walk,
             scan,
+            most: if reads { scan } else { (scan - read).max(0.0) },
             longest,
             expansion,
             scans,
@@ -219,7 +223,7 @@ impl Version {
             } else {
                 manifest.calibration.list_size_among(k, list_size, share)
             },
-            most: costs.scan,
+            most: costs.most,
             longest: costs.longest,
         })
     }
@@ -239,10 +243,11 @@ fn listed(
     (matched, effort): (&Matched, Effort),
     version: &Version,
 ) -> CallLists<'static> {
+    let deepens = version.manifest.spec.execution.refine.is_inline();
     CallLists {
         admitted: true,
         left_out: left_out(effort, 1.0),
-        ..CallLists::fixed(sizes.of_list(matched.living, version.manifest.spec.execution.refine))
+        ..CallLists::fixed(sizes.of_list(matched.living, deepens))
     }
 }
 

@@ -58,8 +58,10 @@ struct Idle {
 pub(crate) struct Wanted<'w> {
     /// What it is to search.
     pub(crate) segments: &'w [Segment],
-    /// How large it is at least.
+    /// How large it is made.
     pub(crate) shape: WorkerShape,
+    /// How large one is at least that will do.
+    pub(crate) least: WorkerShape,
     /// Bytes of that.
     pub(crate) bytes: u64,
     /// Bytes of all workers at most.
@@ -206,16 +208,17 @@ fn too_large(wanted: Wanted<'_>) -> Error {
 }
 
 impl PoolState {
-    /// The smallest idle worker that serves what is wanted and is not much larger; any that does
-    /// where there is no room for another beside it, which would cost making both again and again.
+    /// The smallest idle worker that serves what is wanted and is not much larger. Where there is
+    /// no room for another beside it, any that serves as many queries, though of fewer reads in
+    /// flight: two that take turns would be made again and again.
     fn take(&mut self, wanted: Wanted<'_>) -> Option<Idle> {
-        let most = if self.held + wanted.bytes > wanted.budget {
-            u64::MAX
+        let (shape, most) = if self.held + wanted.bytes > wanted.budget {
+            (wanted.least, u64::MAX)
         } else {
-            wanted.bytes.saturating_mul(LARGEST_FIT)
+            (wanted.shape, wanted.bytes.saturating_mul(LARGEST_FIT))
         };
         let serves = |idle: &Idle| {
-            let fits = idle.worker.shape.covers(&wanted.shape) && idle.bytes <= most;
+            let fits = idle.worker.shape.covers(&shape) && idle.bytes <= most;
             fits && idle.version == wanted.version
         };
         let fitting = self

@@ -95,6 +95,7 @@ impl Ranks {
         match correlation {
             Correlation::Positive => self.queries.iter().map(first).enumerate().collect(),
             Correlation::Negative => self.queries.iter().map(last).enumerate().collect(),
+            Correlation::Given => Vec::new(),
             Correlation::None => {
                 let drawn = self.drawn.iter().cloned();
                 drawn.map(|queries| (ANCHORS, queries)).collect()
