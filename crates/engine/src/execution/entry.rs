@@ -147,7 +147,10 @@ mod tests {
     #[test]
     fn a_cluster_is_new_once() {
         let mut marks = ClusterMarks::default();
-        assert!(marks.insert(ClusterId(3)) && marks.insert(ClusterId(3)), "no room");
+        assert!(
+            marks.insert(ClusterId(3)) && marks.insert(ClusterId(3)),
+            "no room"
+        );
         marks.forget(70);
         for cluster in [0, 63, 64, 69].map(ClusterId) {
             assert!(marks.insert(cluster) && !marks.insert(cluster));

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use pageway::source::TextRead;
 use pageway::{Error, MemoryWish, OsVfs, Preset, Result, Vfs};
+use pageway_formats::{AttributesWish, open_attributes};
 use pageway_lab::filter::{
     DesignRecord, FilterCells, FilterRecord, FilterSuite, FilterSummary, write_questions,
 };
-use pageway::source::TextRead;
-use pageway_formats::{AttributesWish, open_attributes};
 use pageway_shell::output::Outcome;
 use pageway_shell::session::Session;
 use pageway_shell::text::{self, Table};
@@ -97,7 +97,10 @@ impl FilterArguments {
         let cells = match self.tags.as_deref().zip(self.query_tags.as_deref()) {
             None => FilterCells::new(data, like, k, &session.progress)?,
             Some((rows, queries)) => {
-                let tags = (self.documents(rows, session)?, self.documents(queries, session)?);
+                let tags = (
+                    self.documents(rows, session)?,
+                    self.documents(queries, session)?,
+                );
                 let tags = (tags.0.as_ref(), tags.1.as_ref());
                 FilterCells::of_tags(data, tags, like, k, &session.progress)?
             }

@@ -135,7 +135,9 @@ fn read(documents: &dyn TextRead, count: usize) -> Result<Vec<Vec<u32>>> {
     documents.visit(0, count as u64, &mut |text| {
         let row = all.len();
         let own = tags_of(text).ok_or_else(|| {
-            Error::invalid(format!("{name}: row {row}: tags are a list of whole numbers"))
+            Error::invalid(format!(
+                "{name}: row {row}: tags are a list of whole numbers"
+            ))
         })?;
         all.push(own);
         Ok(())
@@ -150,7 +152,11 @@ fn tags_of(text: &[u8]) -> Option<Vec<u32>> {
         return Some(Vec::new());
     };
     let tag = |value: &Value| u32::try_from(value.as_u64()?).ok();
-    let mut own = tags.as_array()?.iter().map(tag).collect::<Option<Vec<u32>>>()?;
+    let mut own = tags
+        .as_array()?
+        .iter()
+        .map(tag)
+        .collect::<Option<Vec<u32>>>()?;
     own.sort_unstable();
     own.dedup();
     Some(own)
@@ -171,7 +177,10 @@ mod tests {
     fn cells(of_rows: &[String], of_queries: &[String], rows: usize) -> Result<FilterCells> {
         let vectors: Vec<u8> = (0..2 * rows).map(|at| (at * 37 % 251) as u8).collect();
         let queries: Vec<u8> = (0..8).map(|at| (at * 53 % 251) as u8).collect();
-        let documents = (TextSlice::attributes(of_rows), TextSlice::attributes(of_queries));
+        let documents = (
+            TextSlice::attributes(of_rows),
+            TextSlice::attributes(of_queries),
+        );
         FilterCells::of_tags(
             (&vectors, &queries),
             (&documents.0, &documents.1),
@@ -188,15 +197,28 @@ mod tests {
 
     #[test]
     fn rows_that_have_all_tags_of_a_query_match() {
-        let of_rows = documents(100, |row| format!("{}, {}, {}", row % 2, 10 + row % 5, row + 50));
+        let of_rows = documents(100, |row| {
+            format!("{}, {}, {}", row % 2, 10 + row % 5, row + 50)
+        });
         let of_queries = ["0", "10, 0", "77", "999"].map(|own| format!("{{\"tags\": [{own}]}}"));
         let cells = cells(&of_rows, &of_queries, 100).unwrap();
         let found: Vec<(String, u64, usize)> = cells
             .cells
             .iter()
-            .map(|cell| (cell.selectivity.to_string(), cell.matches, cell.questions.len()))
+            .map(|cell| {
+                (
+                    cell.selectivity.to_string(),
+                    cell.matches,
+                    cell.questions.len(),
+                )
+            })
             .collect();
-        let expected = [("1", 100, 1), ("from 0.1", 30, 2), ("0.01 to 0.1", 1, 1), ("0 rows", 0, 1)];
+        let expected = [
+            ("1", 100, 1),
+            ("from 0.1", 30, 2),
+            ("0.01 to 0.1", 1, 1),
+            ("0 rows", 0, 1),
+        ];
         assert_eq!(found, expected.map(|own| (own.0.to_owned(), own.1, own.2)));
         for cell in &cells.cells {
             for question in &cell.questions {
@@ -217,7 +239,10 @@ mod tests {
         let of_queries = documents(4, |_| "1".to_owned());
         let refused = |of_rows: &[String], rows| {
             let found = cells(of_rows, &of_queries, rows);
-            found.err().map(|error| error.to_string()).unwrap_or_default()
+            found
+                .err()
+                .map(|error| error.to_string())
+                .unwrap_or_default()
         };
         let few = refused(&documents(9, |_| "1".to_owned()), 10);
         assert!(few.contains("9 rows of tags for 10 vectors"), "{few}");
