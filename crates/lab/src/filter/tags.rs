@@ -95,7 +95,9 @@ impl FilterCells {
             question.answer((rows, queries), (&matching, k), like, progress)?;
             let is_own = |cell: &&mut FilterCell| match cell.selectivity {
                 Selectivity::Share(_) => is_whole,
-                band => !is_whole && band.holds(question.matches, count as u64),
+                Selectivity::Rows(_) | Selectivity::Band(..) => {
+                    !is_whole && cell.selectivity.holds(question.matches, count as u64)
+                }
             };
             if let Some(cell) = cells.iter_mut().find(is_own) {
                 cell.questions.push(question);
