@@ -16,9 +16,10 @@
 //! of all segments from stage to stage together.
 //!
 //! `choose` is the schedule, `harvest` decides what a page gives beside its target, `widen` how far
-//! a list grows, `refine` what is read at the end; each in its file. Every structure is order-independent and what depends on
-//! order follows the order of requests: so the answer does not depend on the order in which reads
-//! complete, nor on the driver, unless the schedule is a pipeline told to take pages as they come.
+//! a list grows, `refine` what is read at the end; each in its file. Every structure is
+//! order-independent and what depends on order follows the order of requests: so the answer does
+//! not depend on the order in which reads complete, nor on the driver, unless the schedule is a
+//! pipeline told to take pages as they come.
 //!
 //! Greedy beam search with product codes and exact distances in passing: Subramanya et al., NeurIPS
 //! 2019.
