@@ -415,8 +415,8 @@ def measure_cell(
 def measure(arguments: argparse.Namespace) -> Iterator[Line]:
     """Builds, then a record for each cell and effort."""
     kind = LIBRARIES[arguments.library]
-    ranks = read_ranks(arguments.cells / "ranks.ibin")
     cells = read_cells(arguments.cells / "questions.jsonl", arguments.most)
+    ranks = read_ranks(arguments.cells / "ranks.ibin")
     data = read_vectors(arguments.data)
     if len(data) < ranks.shape[1]:
         raise ComparatorError(f"the data have {len(data)} rows, the cells {ranks.shape[1]}")
