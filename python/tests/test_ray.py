@@ -87,6 +87,7 @@ def test_a_build_is_that_of_one_machine_within_its_memory(cluster, tmp_path, row
     assert [step.step for step in built.steps] == ["prepare", "0", "1", "2", "join"]
     assert [step.rows for step in built.steps] == [6000, 2000, 2000, 2000, 6000]
     assert not any(step.done_before for step in built.steps)
+    assert len({step.node for step in built.steps}) > 1
     for step in built.steps:
         assert 0 < step.peak_bytes <= MOST_BYTES, step
     assert not (tmp_path / "ray.index.work").exists()

@@ -150,9 +150,10 @@ pub(crate) fn build_step(
     path: PathBuf,
     input: BuildRows<'_>,
     options: BuildSettings,
-    (work, kind): (PathBuf, String),
+    step: (PathBuf, String),
     progress: Callback,
 ) -> PyResult<(String, Option<f32>)> {
+    let (work, kind) = step;
     let step = BuildStep::new(work, wish::<StepKind>(&kind)?);
     with_input(input, options, |input, options| {
         let report = watched(py, &progress, |watch| {

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, cast
 
 import ray
 
-from .._arrays import as_path
+from .._arrays import as_path, is_path
 from .._build import refuse_to_replace
 from .._settings import Metric, PathLike, SegmentCut
 from ..errors import BusyError, InvalidInputError
@@ -31,7 +31,7 @@ class StepResult(NamedTuple):
     """What a step did, and where."""
 
     step: str
-    #: Address of the machine.
+    #: The machine, by the id that Ray has for it.
     node: str
     #: Whether an earlier process had finished it.
     done_before: bool
@@ -149,6 +149,7 @@ def build(
         "resume": True,
         **settings,
     }
+    asked = {name: os.fspath(own) if is_path(own) else own for name, own in asked.items()}
     _check_words(asked)
     options = {
         "num_cpus": num_cpus,
@@ -187,7 +188,7 @@ def _step(asked: Mapping[str, Any], step: Any) -> Dict[str, Any]:
     report = answer["report"]
     return {
         "step": report["step"],
-        "node": ray.util.get_node_ip_address(),
+        "node": ray.get_runtime_context().get_node_id(),
         "done_before": report["done_before"],
         "rows": report["nodes"],
         "peak_bytes": answer["peak_bytes"],
@@ -238,7 +239,8 @@ def _check_cluster(options: Mapping[str, Any]) -> None:
         "memory": options["memory"],
         **options["resources"],
     }
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    all_nodes: List[Dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    nodes = [node["Resources"] for node in all_nodes if node["Alive"]]
     if any(all(node.get(kind, 0) >= own for kind, own in wished.items()) for node in nodes):
         return
     raise InvalidInputError(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import Dict, List, NamedTuple, Optional
-
-import ray
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from .http import Refused, ask, wait_for
 from .process import KeptProcess
-from .words import Shard, free_port, program, read_plan
+from .words import Shard, free_port, program, read_plan, this_machine
 
 
 class NodeOptions(NamedTuple):
@@ -43,7 +41,7 @@ class Node:
         self._name, self._options = name, options
         self._dir = os.path.join(options.home, name)
         os.makedirs(self._dir, exist_ok=True)
-        host = "127.0.0.1" if options.is_local else ray.util.get_node_ip_address()
+        host = "127.0.0.1" if options.is_local else this_machine()
         self.address_ = f"{host}:{self._port(host)}"
         words = [program(options.command), "--node", name, "--data-dir", self._data()]
         words += ["--listen", self.address_, "--memory", options.memory]
@@ -103,19 +101,16 @@ class Node:
         said = self._ask("GET", "/collections")
         return [own["name"] for own in said["result"]["collections"]]
 
-    def _ask(self, method: str, path: str, body: object = None, timeout: float = 60.0) -> Dict:
-        # The server may be starting again.
+    def _ask(self, method: str, path: str, body: object = None, timeout: float = 60.0) -> Any:
+        key = self._options.key()
         try:
-            return ask(
-                self.address_, method, path, body, key=self._options.key(), timeout=timeout
-            )
+            return ask(self.address_, method, path, body, key=key, timeout=timeout)
         except Refused as error:
             if error.status:
                 raise
-            wait_for(self.address_, "/healthz", self._options.key())
-            return ask(
-                self.address_, method, path, body, key=self._options.key(), timeout=timeout
-            )
+        # The server may be starting again.
+        wait_for(self.address_, "/healthz", key)
+        return ask(self.address_, method, path, body, key=key, timeout=timeout)
 
     def _data(self) -> str:
         return os.path.join(self._dir, "data")

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from typing import Any, Dict, List, Mapping, Optional
@@ -42,22 +43,24 @@ def run_step(asked: Mapping[str, Any]) -> Dict[str, Any]:
 
 def _ask(line: str) -> Dict[str, Any]:
     command = [sys.executable, "-m", "pageway._step"]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_env()
-    )
-    assert process.stdin and process.stdout and process.stderr
-    try:
-        process.stdin.write(line.encode() + b"\n")
-        process.stdin.flush()
-        # It says little, and nothing before its end.
-        out, said = process.stdout.read(), process.stderr.read()
-    finally:
-        process.stdin.close()
-        status = process.wait()
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, env=_env()
+        )
+        assert process.stdin and process.stdout
+        try:
+            process.stdin.write(line.encode() + b"\n")
+            process.stdin.flush()
+            out = process.stdout.read()
+        finally:
+            # With this it ends, if it has not.
+            process.stdin.close()
+            status = process.wait()
+        said.seek(0)
+        text = said.read().decode(errors="replace").strip()[-2000:]
     if status == 0:
         answer: Dict[str, Any] = json.loads(out)
         return answer
-    text = said.decode(errors="replace").strip()[-2000:]
     if status < 0:
         raise LostProcessError(f"a step ended by signal {-status}: {text}")
     raise errors.InternalError(f"a step ended with status {status}: {text}")

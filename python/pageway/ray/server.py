@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import uuid
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 import ray
@@ -117,6 +118,7 @@ class Cluster:
         self._plan, self._replicas = plan, replicas
         #: ``host:port`` of the router, once every shard has a node.
         self.address: str = ray.get(head.ready.remote())
+        self._forget()
 
     def processes(self) -> Dict[str, Optional[int]]:
         """The process of each node, and of the router by the name ``router``."""
@@ -148,7 +150,7 @@ class Cluster:
         self._plan = plan
         # The router looks at its map every second.
         time.sleep(1.0 + drain)
-        ray.get([node.forget.remote() for node in self._nodes.values()])
+        self._forget()
 
     def stop(self) -> None:
         """Ends the router, then the nodes."""
@@ -156,6 +158,15 @@ class Cluster:
         ray.get([node.stop.remote() for node in self._nodes.values()])
         for actor in [self._head, *self._nodes.values()]:
             ray.kill(actor)
+
+    def _forget(self) -> None:
+        """Has nodes delete what the plan has not, and removes its archives."""
+        ray.get([node.forget.remote() for node in self._nodes.values()])
+        folder = os.path.join(self._options.state, "archives")
+        shards = [shard for own in self._plan.collections.values() for shard in own]
+        wanted = {os.path.basename(shard.archive) for shard in shards}
+        for name in set(os.listdir(folder)) - wanted:
+            os.remove(os.path.join(folder, name))
 
     def __enter__(self) -> "Cluster":
         return self
@@ -179,12 +190,13 @@ def _plan(
 ) -> Plan:
     """Each shard on `replicas` nodes, in turn."""
     plan: Dict[str, List[Shard]] = {}
-    turn = 0
+    # What an update left that failed is of another name.
+    mark, turn = uuid.uuid4().hex[:6], 0
     for name, given in collections.items():
         own = [given] if isinstance(given, (str, os.PathLike)) else list(given)
         shards = []
         for number, source in enumerate(own):
-            shard = f"{name}-{number}-v{version}"
+            shard = f"{name}-{number}-v{version}-{mark}"
             held = [names[(turn + copy) % len(names)] for copy in range(replicas)]
             turn += 1
             shards.append(Shard(shard, _archived(as_path(source), shard, options), held))
@@ -200,7 +212,5 @@ def _archived(source: str, shard: str, options: NodeOptions) -> str:
             raise InvalidInputError(f"{source}: give an index, or an archive (.snapshot)")
         return own
     to = os.path.join(options.state, "archives", f"{shard}.snapshot")
-    if os.path.exists(to):
-        os.remove(to)
     archive(own, to, [program(options.command)])
     return to

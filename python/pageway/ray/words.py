@@ -1,4 +1,4 @@
-"""What servers are told: addresses, and the map of a cluster."""
+"""What servers are told: addresses, programs, the plan and the map of a cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import shutil
 import socket
 from typing import Dict, List, Mapping, NamedTuple
+
+import ray
 
 from ..errors import NotFoundError
 
@@ -54,7 +56,7 @@ def write_plan(state: str, plan: Plan) -> None:
 def map_text(
     version: int, plan: Plan, addresses: Mapping[str, str], sequences: Mapping[str, int]
 ) -> str:
-    """The map of a router. A text of JSON is one of TOML."""
+    """The map of a router. A text in JSON is one in TOML too."""
     lines = [f"version = {version}", "", "[nodes]"]
     lines += [
         f"{json.dumps(name)} = {json.dumps('http://' + own)}" for name, own in addresses.items()
@@ -86,6 +88,11 @@ def free_port(host: str) -> int:
     with socket.socket() as own:
         own.bind((host, 0))
         return int(own.getsockname()[1])
+
+
+def this_machine() -> str:
+    """The address that other machines know this one by."""
+    return str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
 
 
 def program(command: str) -> str:

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use pageway_types::Progress;
-
 use super::segment::Finished;
 use super::work::Work;
 use crate::build::BuildReport;

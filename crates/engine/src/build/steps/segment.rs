@@ -1,8 +1,10 @@
 //! A segment of a build in steps: an index of its own until it is joined with the others, and the
 //! nodes of it that stand in for queries.
 
+use std::path::PathBuf;
+
 use pageway_store::OpenMode;
-use pageway_types::{NodeId, Progress};
+use pageway_types::NodeId;
 
 use super::common::{Common, KEPT};
 use super::work::Work;
@@ -144,7 +146,7 @@ impl Work<'_> {
     }
 
     /// Where what a segment needs lies.
-    pub(super) fn place_of(&self, number: u32) -> std::path::PathBuf {
+    pub(super) fn place_of(&self, number: u32) -> PathBuf {
         self.home.join(format!("segment-{number}"))
     }
 }
