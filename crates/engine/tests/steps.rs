@@ -53,7 +53,7 @@ impl Builds {
 
     fn with_input<T>(&self, act: impl FnOnce(&BuildInput<'_>) -> T) -> T {
         let vectors = VectorSlice::new(&self.rows.bytes, self.rows.shape).unwrap();
-        let ids = self.ids.as_ref().map(|ids| IdSlice::new(ids));
+        let ids = self.ids.as_ref().map(|ids| IdSlice(ids));
         act(&BuildInput::new(&vectors, "rows").with_ids(ids.as_ref().map(|ids| ids as _)))
     }
 

@@ -28,13 +28,15 @@ def ask(
     key: Optional[str] = None,
     timeout: float = 60.0,
 ) -> Any:
-    """The answer of a server at ``host:port``, as JSON."""
+    """The answer of a server at ``host:port``: what its JSON says, or a text."""
     data = None if body is None else json.dumps(body).encode()
     head = {"content-type": "application/json", **({"api-key": key} if key else {})}
     request = urllib.request.Request(f"http://{address}{path}", data, head, method=method)
     try:
         with urllib.request.urlopen(request, timeout=timeout) as answer:
-            return json.load(answer)
+            said = answer.read()
+        is_json = "json" in answer.headers.get("content-type", "")
+        return json.loads(said) if is_json else said.decode(errors="replace")
     except urllib.error.HTTPError as error:
         text = error.read().decode(errors="replace")
         raise Refused(f"{method} {path} at {address}: {error.code}: {text}", error.code) from None
