@@ -266,7 +266,9 @@ def shards(tmp_path_factory, rows):
             own = np.arange(half, 2000, 2)
             place = folder / f"v{version}-{half}"
             vectors = (sign * rows[own]).astype(np.float32)
-            pageway.build(place, vectors, ids=own, metric="cosine", memory="2MB").close()
+            payloads = [{"n": int(one), "version": version} for one in own]
+            settings = {"metric": "cosine", "memory": "2MB", "attributes": payloads}
+            pageway.build(place, vectors, ids=own, **settings).close()
             made[version, half] = place
     return made
 
@@ -277,8 +279,11 @@ def query(address, vector, **more):
     request = urllib.request.Request(
         url, json.dumps(body).encode(), {"content-type": "application/json"}, method="POST"
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return json.load(answer)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        raise OSError(f"{error.code}: {error.read().decode()}") from None
 
 
 def ids_of(answer):
@@ -297,7 +302,9 @@ def test_a_cluster_survives_its_processes_and_rolls(cluster, tmp_path, rows, ask
         assert ids_of(query(own.address, asked[0], **exact)) == nearest(rows, asked[0])
         for name in ("node-0", "node-1", "router"):
             check_recovery(own, name, lambda: query(own.address, asked[1], **exact))
-        check_replicas_are_whole(own)
+        assert own.map().count('nodes = ["node-') == 2
+        for name in ("node-1", "router"):
+            check_recovery_of_worker(own, name, lambda: query(own.address, asked[1], **exact))
         failed, done = [], threading.Event()
 
         def ask():
@@ -313,12 +320,14 @@ def test_a_cluster_survives_its_processes_and_rolls(cluster, tmp_path, rows, ask
         done.set()
         asking.join()
         assert not failed
-        answer = ids_of(query(own.address, asked[0], **exact))
-        assert answer == nearest(-rows, asked[0])
+        answer = query(own.address, asked[0], with_payload=True, **exact)
+        assert ids_of(answer) == nearest(-rows, asked[0])
+        payloads = [point["payload"] for point in answer["result"]["points"]]
+        assert payloads == [{"n": one, "version": 2} for one in ids_of(answer)]
         assert "v2" in own.map() and "v1" not in own.map()
         processes = own.processes()
     for process in processes.values():
-        assert not Path(f"/proc/{process}").exists()
+        assert not is_alive(process)
 
 
 def check_recovery(cluster, name, asks):
@@ -347,8 +356,34 @@ def is_whole(cluster):
     return up == ["1", "1"]
 
 
-def check_replicas_are_whole(cluster):
-    assert cluster.map().count('nodes = ["node-') == 2
+def check_recovery_of_worker(cluster, name, asks):
+    """A worker that is killed takes its server with it; Ray starts both again. Nodes have replicas."""
+    before = cluster.processes()[name]
+    os.kill(parent_of(before), signal.SIGKILL)
+    killed = time.monotonic()
+    while cluster.processes()[name] in (None, before) or not is_whole_now(cluster):
+        if name != "router":
+            asks()
+        assert time.monotonic() - killed < 60, f"{name} is not there again"
+        time.sleep(0.1)
+    asks()
+    assert not is_alive(before)
+
+
+def is_alive(process):
+    """Whether a process runs: one that nobody waits for is none."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
+def is_whole_now(cluster):
+    try:
+        return is_whole(cluster)
+    except OSError:
+        return False
 
 
 @served
@@ -358,6 +393,11 @@ def test_what_no_cluster_can_be_is_refused(cluster, tmp_path, shards):
     with pytest.raises(pageway.NotFoundError, match="no-such-server"):
         pageway.ray.serve(
             {"a": shards[1, 0]}, 1, replicas=1, state=tmp_path / "b", command="no-such-server"
+        )
+    pageway.build(tmp_path / "bare", clustered(np.float32), memory="2MB").close()
+    with pytest.raises(pageway.InvalidInputError, match="build the index with attributes"):
+        pageway.ray.serve(
+            {"a": tmp_path / "bare"}, 1, replicas=1, state=tmp_path / "d", command=SERVER
         )
     with pytest.raises(pageway.InvalidInputError, match="give an index, or an archive"):
         pageway.ray.serve(

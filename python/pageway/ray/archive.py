@@ -29,6 +29,11 @@ def archive(index: str, to: str, command: List[str]) -> None:
     """
     with pageway.open(index) as opened:
         metric, dimension, dtype = opened.metric, opened.shape[1], str(opened.dtype)
+        has_payloads = bool(opened.fields())
+    if not has_payloads:
+        raise InvalidInputError(
+            f"{index}: a server has a payload for each point: build the index with attributes"
+        )
     if metric not in _DISTANCES or dtype != "float32":
         raise InvalidInputError(
             f"{index}: a server has float32 vectors under l2, cosine or inner_product; these are "

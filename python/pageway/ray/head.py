@@ -23,9 +23,11 @@ class Head:
     """The router, and who asks nodes where they are."""
 
     def __init__(
-        self, nodes: Mapping[str, Any], options: NodeOptions, listen: str, words: List[str]
+        self, nodes: Mapping[str, str], options: NodeOptions, listen: str, words: List[str]
     ) -> None:
-        self._nodes, self._options, self._listen = dict(nodes), options, listen
+        # By the names of their actors.
+        self._nodes: Dict[str, Any] = {name: ray.get_actor(own) for name, own in nodes.items()}
+        self._options, self._listen = options, listen
         self._lock = threading.Lock()
         self._map = os.path.join(options.state, "map.toml")
         self._shown: Optional[str] = None
@@ -71,10 +73,11 @@ class Head:
 
     def _show(self) -> None:
         """Writes the map where it says something new."""
-        calls = {name: node.address.remote() for name, node in self._nodes.items()}
-        addresses = {name: ray.get(call, timeout=30) for name, call in calls.items()}
-        plan = read_plan(self._options.state)
+        # One after the other: what was read before an update is not written after it.
         with self._lock:
+            plan = read_plan(self._options.state)
+            calls = {name: node.address.remote() for name, node in self._nodes.items()}
+            addresses = {name: ray.get(call) for name, call in calls.items()}
             text = map_text(0, plan, addresses, self._sequences)
             if text == self._shown:
                 return

@@ -8,14 +8,14 @@ import urllib.error
 import urllib.request
 from typing import Any, Optional
 
-from ..errors import StorageError, TimedOutError
+from ..errors import PagewayError, TimedOutError
 
 
-class Refused(StorageError):
-    """An answer that is no success."""
+class Refused(PagewayError):
+    """An answer that is no success, or none."""
 
     def __init__(self, text: str, status: int = 0) -> None:
-        super().__init__(text)
+        super().__init__(text, status)
         self.status = status
 
 

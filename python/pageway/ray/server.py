@@ -43,8 +43,8 @@ def serve(
     Parameters
     ----------
     collections : mapping of str to path or sequence of path
-        Shards by the names that clients know: indexes of float32 vectors, whose ids no other shard
-        has, or archives that a server made (``.snapshot``).
+        Shards by the names that clients know: indexes of float32 vectors with attributes, and ids
+        that no other shard has; or archives that a server made (``.snapshot``).
     nodes : int or mapping of str to mapping
         How many, or their names with what Ray is asked for: ``{"a": {"resources": {"node:a": 1}}}``.
     state : path
@@ -89,16 +89,19 @@ def serve(
     address = listen or f"127.0.0.1:{free_port('127.0.0.1')}"
     keeps = {"max_restarts": -1, "max_task_retries": -1}
     actor = ray.remote(Node)
+    mark = uuid.uuid4().hex
+    known = {name: f"pageway-{mark}-{name}" for name in names}
     actors = {
         name: actor.options(
-            **{"num_cpus": 0, "scheduling_strategy": "SPREAD", **keeps, **asked}
+            **{"num_cpus": 0, "scheduling_strategy": "SPREAD", **keeps, **asked},
+            name=known[name],
         ).remote(name, options)
         for name, asked in names.items()
     }
     head = (
         ray.remote(Head)
         .options(num_cpus=0, max_concurrency=4, **keeps)
-        .remote(actors, options, address, list(router_words))
+        .remote(known, options, address, list(router_words))
     )
     return Cluster(actors, head, options, plan, replicas)
 

@@ -98,9 +98,12 @@ impl Work<'_> {
         workspace: &Workspace,
     ) -> Result<SegmentEntry> {
         let several = self.plan.cut.runs() > 1;
-        let suffix = |generation: u64| match several {
-            true => format!("-{generation}-{number}.pw"),
-            false => format!("-{generation}.pw"),
+        let suffix = |generation: u64| {
+            if several {
+                format!("-{generation}-{number}.pw")
+            } else {
+                format!("-{generation}.pw")
+            }
         };
         let (before, after) = (
             suffix(finished.manifest.generation),

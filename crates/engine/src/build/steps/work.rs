@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pageway_store::{OsVfs, Vfs};
-use pageway_types::Progress;
+use pageway_types::{Progress, VectorRead};
 use serde_json::json;
 
 use super::step::{BuildStep, StepKind, StepReport};
@@ -118,7 +118,7 @@ fn identity(
             print.add(&id[0].to_le_bytes());
         }
     }
-    let queries = input.queries.map(|queries| queries.count());
+    let queries = input.queries.map(VectorRead::count);
     print.add_json(&json!({
         "version": env!("CARGO_PKG_VERSION"),
         "spec": plan.spec,
