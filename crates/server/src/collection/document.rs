@@ -75,8 +75,10 @@ impl PointDocument {
         };
         let mut payload: Map<String, Value> =
             serde_json::from_str(json).map_err(Failure::internal)?;
-        let kept = payload.remove(KEPT).unwrap_or_default();
-        let kept: Kept = serde_json::from_value(kept).map_err(Failure::internal)?;
+        // Attributes of an index that was built, and not here.
+        let kept = payload.remove(KEPT).map_or(Ok(Kept::default()), |kept| {
+            serde_json::from_value(kept).map_err(Failure::internal)
+        })?;
         let marks = payload.remove(MARKS).unwrap_or(Value::Array(Vec::new()));
         Ok(Self {
             version: kept.version,
@@ -174,6 +176,8 @@ mod tests {
             PointDocument::decode(None).unwrap(),
             PointDocument::default()
         );
+        let built = PointDocument::decode(Some(r#"{"a": 1}"#)).unwrap();
+        assert_eq!((built.version, built.payload.len()), (0, 1));
         let plain = PointDocument::default();
         assert_eq!(
             PointDocument::decode(Some(&plain.encode().unwrap())).unwrap(),
