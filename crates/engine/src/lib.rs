@@ -42,7 +42,6 @@
 mod build;
 mod cache;
 mod calibration;
-mod copy;
 mod delta;
 mod doctor;
 pub mod error;

@@ -21,6 +21,7 @@ mod clusters;
 mod code_error;
 mod codebook;
 mod codes;
+mod copy;
 mod course;
 mod cut;
 mod deal;
@@ -76,6 +77,7 @@ pub(crate) use addition::{
 };
 pub(crate) use attributes::DocumentsById;
 pub(crate) use budget::rewrite_bytes;
+pub(crate) use copy::{copy_file, link_or_copy};
 pub use held_out::HeldOutRows;
 pub(crate) use ids::IdFile;
 pub use outline::BuildOutline;

@@ -6,7 +6,7 @@ use pageway_store::{DirectoryLock, FileEntry, MANIFEST_FILE, create_directory};
 use pageway_types::Progress;
 
 use super::common::Common;
-use crate::copy::{copy_file, link_or_copy};
+use crate::build::{copy_file, link_or_copy};
 use crate::error::{Error, Result};
 use crate::manifest::{ChangeEntry, Manifest};
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use pageway_quant::Quantizer;
 use pageway_store::FileUuid;
 
-use super::work::Work;
+use super::work::SteppedBuild;
 use crate::build::arrangement::{ArrangedRows, Arrangement};
 use crate::build::calibrate::held_out_rows;
 use crate::build::course::Course;
@@ -27,7 +27,7 @@ const CODEBOOKS: [&str; 2] = ["shared-codebook", "shared-second-codebook"];
 const UUID_BYTES: usize = 16;
 
 /// What some segments have in common with the others.
-pub(super) struct Common {
+pub(super) struct CommonParts {
     /// Of the rows of these segments, where rows are cut by space.
     pub(super) arrangement: Option<Arrangement>,
     /// Where there are several segments.
@@ -40,7 +40,7 @@ pub(super) const KEPT: ScratchWish<'static> = ScratchWish {
     resumes: true,
 };
 
-impl Work<'_> {
+impl SteppedBuild<'_> {
     /// Finds what segments have in common, unless that is known. Tells whether it was.
     pub(super) fn prepare(&self, stages: &mut Stages) -> Result<bool> {
         let workspace = Workspace::open(self.vfs, &self.home.join("common"), KEPT)?;
@@ -144,7 +144,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// `NotFound` where it was not found yet; `Corrupt`.
-    pub(super) fn common(&self, segments: Range<u32>) -> Result<Common> {
+    pub(super) fn common(&self, segments: Range<u32>) -> Result<CommonParts> {
         let files = TemporaryFiles::open(self.vfs, &self.home.join("common"), KEPT)?;
         if files.find_bytes(END)?.is_none() {
             return Err(Error::new(
@@ -169,7 +169,7 @@ impl Work<'_> {
         } else {
             None
         };
-        Ok(Common {
+        Ok(CommonParts {
             arrangement,
             quantizers: self.kept_quantizers(&find)?,
         })

@@ -2,23 +2,23 @@
 
 use std::path::Path;
 
-use super::segment::Finished;
-use super::work::Work;
+use super::segment::FinishedSegment;
+use super::work::SteppedBuild;
 use crate::build::BuildReport;
 use crate::build::arrangement::ArrangedRows;
 use crate::build::calibrate::held_out_rows;
+use crate::build::copy::link_or_copy;
 use crate::build::course::Course;
 use crate::build::pipeline::Stages;
 use crate::build::scratch::ScratchWish;
 use crate::build::stored::StoredRows;
 use crate::build::whole::{Build, report};
 use crate::build::workspace::Workspace;
-use crate::copy::link_or_copy;
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::SegmentEntry;
 use crate::threads::thread_pool;
 
-impl Work<'_> {
+impl SteppedBuild<'_> {
     /// Makes the index at `dir` of the segments.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Work<'_> {
         Ok(report)
     }
 
-    fn all_finished(&self) -> Result<Vec<Finished>> {
+    fn all_finished(&self) -> Result<Vec<FinishedSegment>> {
         let (mut all, mut missing) = (Vec::new(), Vec::new());
         for number in 0..self.plan.cut.runs() {
             match self.finished(number)? {
@@ -94,7 +94,7 @@ impl Work<'_> {
     fn take_over(
         &self,
         number: u32,
-        finished: &Finished,
+        finished: &FinishedSegment,
         workspace: &Workspace,
     ) -> Result<SegmentEntry> {
         let several = self.plan.cut.runs() > 1;

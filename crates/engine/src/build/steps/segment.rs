@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use pageway_store::OpenMode;
 use pageway_types::NodeId;
 
-use super::common::{Common, KEPT};
-use super::work::Work;
+use super::common::{CommonParts, KEPT};
+use super::work::SteppedBuild;
 use crate::build::arrangement::ArrangedRows;
 use crate::build::calibrate::held_out_rows;
 use crate::build::course::Course;
@@ -25,13 +25,13 @@ use crate::threads::thread_pool;
 const HELD_OUT: &str = "held-out";
 
 /// A segment that a step finished.
-pub(super) struct Finished {
+pub(super) struct FinishedSegment {
     pub(super) manifest: Manifest,
     /// Its nodes, among those of all, that stand in for queries.
     pub(super) held_out: Vec<NodeId>,
 }
 
-impl Work<'_> {
+impl SteppedBuild<'_> {
     /// Builds a segment, unless it is there. Tells whether it was.
     pub(super) fn segment(&self, number: u32, stages: &mut Stages) -> Result<bool> {
         if self.finished(number)?.is_some() {
@@ -57,7 +57,7 @@ impl Work<'_> {
 
     fn build_segment(
         &self,
-        (number, common): (u32, &Common),
+        (number, common): (u32, &CommonParts),
         workspace: &Workspace,
         stages: &mut Stages,
     ) -> Result<(Manifest, Vec<NodeId>)> {
@@ -117,7 +117,7 @@ impl Work<'_> {
     }
 
     /// A segment as a step left it, where one did, with all its files.
-    pub(super) fn finished(&self, number: u32) -> Result<Option<Finished>> {
+    pub(super) fn finished(&self, number: u32) -> Result<Option<FinishedSegment>> {
         let place = self.place_of(number);
         let index = place.join("index");
         let manifest = match Manifest::read(self.vfs.as_ref(), &index) {
@@ -137,7 +137,7 @@ impl Work<'_> {
             return Ok(None);
         };
         let nodes = nodes.as_chunks::<4>().0.iter();
-        Ok(Some(Finished {
+        Ok(Some(FinishedSegment {
             manifest,
             held_out: nodes
                 .map(|word| NodeId(u32::from_le_bytes(*word)))

@@ -46,7 +46,7 @@ impl Index {
         with_ids(input, |input| {
             let (plan, codebook) = planned(vfs.as_ref(), input, options, progress)?;
             let told = identity((input, options), &plan, codebook.as_ref())?;
-            let work = Work {
+            let work = SteppedBuild {
                 vfs: &vfs,
                 home: step.work.join(told.hex()),
                 input,
@@ -61,7 +61,7 @@ impl Index {
 }
 
 /// A build in steps.
-pub(super) struct Work<'w> {
+pub(super) struct SteppedBuild<'w> {
     pub(super) vfs: &'w Arc<dyn Vfs>,
     /// Directory of this build.
     pub(super) home: PathBuf,
@@ -72,7 +72,7 @@ pub(super) struct Work<'w> {
     pub(super) progress: &'w dyn Progress,
 }
 
-impl Work<'_> {
+impl SteppedBuild<'_> {
     fn run(&self, dir: &Path, kind: StepKind) -> Result<StepReport> {
         let mut stages = Stages::start();
         let (mut nodes, mut index) = (self.plan.cut.rows(), None);
