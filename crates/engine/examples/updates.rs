@@ -38,8 +38,8 @@ use pageway::source::{IdSlice, OpenAs, VectorFile, VectorSlice};
 use pageway::truth::{ExactOptions, ExactQuestion, exact};
 use pageway::{
     BuildInput, BuildOptions, Durability, Effort, Index, MemoryWish, Metric, NoProgress,
-    OpenOptions, OsVfs, Queries, Rows, SearchOptions, UpdateOptions, VectorRead, VectorShape, Vfs,
-    Writer,
+    OpenOptions, OsVfs, Queries, QueryStats, Rows, SearchOptions, UpdateOptions, VectorRead,
+    VectorShape, Vfs, Writer,
 };
 use serde_json::{Value, json};
 
@@ -319,19 +319,27 @@ impl Bench {
     }
 
     /// Searches one query at a time until told to stop; microseconds of each, sorted.
-    fn search(&self, index: &Index, stop: &AtomicBool) -> Vec<u64> {
+    /// Times of searches one after the other, ascending, and what each cost in the mean.
+    fn search(&self, index: &Index, stop: &AtomicBool) -> (Vec<u64>, Value) {
         let (options, mut times) = (self.options(), Vec::new());
+        let mut spent = QueryStats::default();
         for at in 0.. {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
             let begun = Instant::now();
             let query = Queries::new(self.queries.row(at), self.queries.shape);
-            index.search(&query, &options).unwrap();
+            let answers = index.search(&query, &options).unwrap();
             times.push(begun.elapsed().as_micros() as u64);
+            answers.stats.iter().for_each(|stats| spent.add(stats));
         }
         times.sort_unstable();
-        times
+        let each = |sum: u64| sum as f64 / times.len().max(1) as f64;
+        let mean = json!({
+            "reads": each(spent.reads), "rounds": each(spent.rounds), "hops": each(spent.hops),
+            "codes": each(spent.approximate_distances), "exact": each(spent.exact_distances),
+        });
+        (times, mean)
     }
 
     fn beside(&self) {
@@ -344,7 +352,10 @@ impl Bench {
             stop.store(true, Ordering::Relaxed);
             searches.join().unwrap()
         });
-        self.show(json!({"what": "quiet", "searches": quiet.len(), "call_us": quantiles(&quiet)}));
+        let (quiet, spent) = quiet;
+        self.show(json!({
+            "what": "quiet", "searches": quiet.len(), "call_us": quantiles(&quiet), "each": spent,
+        }));
         let (stop, rows) = (AtomicBool::new(false), self.number("rows", 1_000_000));
         let (searched, put) = std::thread::scope(|scope| {
             let searches = scope.spawn(|| self.search(writer.index(), &stop));
@@ -354,8 +365,10 @@ impl Bench {
             (searches.join().unwrap(), inserts.join().unwrap())
         });
         let batch = self.number("batch", 1) as f64;
+        let (searched, spent) = searched;
         self.show(json!({
             "what": "beside inserts", "searches": searched.len(), "call_us": quantiles(&searched),
+            "each": spent,
             "inserts_per_second": put.len() as f64 * batch / seconds.as_secs_f64(),
             "insert_us": quantiles(&put),
             "changes": writer.changes().unwrap(),

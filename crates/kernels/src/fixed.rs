@@ -95,6 +95,32 @@ impl FixedMatrix {
         f32::from(self.lines[line].0[column][half]) / ONE
     }
 
+    /// For each row the sum of its values, each times that of its column in `values`: the product
+    /// with the transposed matrix.
+    ///
+    /// # Panics
+    /// Unless there is a value per column and a place in `out` per row.
+    pub fn project_back(&self, values: &[f32], out: &mut [f32]) {
+        assert_eq!(values.len(), self.columns, "a value per column");
+        assert_eq!(out.len(), self.rows, "a place per row");
+        out.fill(0.0);
+        let (mut lines, mut values) = (self.lines.as_slice(), values);
+        for width in tiles(self.columns) {
+            let (tile, other_lines) = lines.split_at(width * self.rows.div_ceil(2));
+            let (own, others) = values.split_at(values.len().min(width * LINE_COLUMNS));
+            (lines, values) = (other_lines, others);
+            let mut columns = [[0.0; LINE_COLUMNS]; TILE_LINES];
+            let scaled = own.iter().map(|value| value / ONE);
+            let places = columns.as_flattened_mut().iter_mut();
+            places.zip(scaled).for_each(|(place, value)| *place = value);
+            for (out, pair) in out.chunks_mut(2).zip(tile.chunks_exact(width)) {
+                for (half, out) in out.iter_mut().enumerate() {
+                    *out += multiply(pair, half, &columns);
+                }
+            }
+        }
+    }
+
     /// Line, column in it, and which of its two rows.
     fn place(&self, row: usize, column: usize) -> (usize, usize, usize) {
         let (mut before, mut of_tile) = (0, column / LINE_COLUMNS);
@@ -109,6 +135,18 @@ impl FixedMatrix {
         let line = before * pairs + row / 2 * own.unwrap_or(0) + of_tile;
         (line, column % LINE_COLUMNS, row % 2)
     }
+}
+
+/// The values of one row of a pair, each times that of its column.
+#[inline]
+fn multiply(pair: &[PairLine], half: usize, columns: &[[f32; LINE_COLUMNS]]) -> f32 {
+    let mut sums = [0.0; LINE_COLUMNS];
+    for (line, columns) in pair.iter().zip(columns) {
+        for ((sum, values), column) in sums.iter_mut().zip(&line.0).zip(columns) {
+            *sum += f32::from(values[half]) * column;
+        }
+    }
+    sums.iter().sum()
 }
 
 /// Lines per pair of the tiles that so many columns make.
@@ -217,5 +255,29 @@ mod tests {
         }
         assert_eq!((matrix.rows(), matrix.columns()), (3, 3));
         assert_eq!(FixedMatrix::bytes(3, 129), 2 * 9 * 64);
+    }
+
+    #[test]
+    fn the_product_with_the_transposed_is_that_of_its_values() {
+        for (rows, columns) in [(1, 1), (3, 17), (8, 128), (5, 131), (7, 384), (33, 250)] {
+            let values: Vec<f32> = (0..rows * columns)
+                .map(|at| ((at * 7919 % 2003) as f32 - 1000.0) / 1001.0)
+                .collect();
+            let row: Vec<f32> = (0..columns).map(|at| (at % 13) as f32 - 6.0).collect();
+            let matrix = FixedMatrix::new(rows, columns, &values);
+            let mut out = vec![f32::NAN; rows];
+            matrix.project_back(&row, &mut out);
+            for (number, out) in out.iter().enumerate() {
+                let products = (0..columns)
+                    .map(|column| f64::from(matrix.value(number, column) * row[column]));
+                let (wanted, size) = products.fold((0.0, 1.0), |(sum, size), product| {
+                    (sum + product, size + product.abs())
+                });
+                assert!(
+                    (f64::from(*out) - wanted).abs() <= 1e-5 * size,
+                    "{rows} x {columns}"
+                );
+            }
+        }
     }
 }

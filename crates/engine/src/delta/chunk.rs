@@ -3,6 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use pageway_types::Place;
+
+use super::rounded::{RoundedQuery, RoundedRows, Rounding};
+
 /// Rows that a chunk is not merged beyond: what is copied for a row is a few times itself.
 const CHUNK_ROWS: usize = 4096;
 
@@ -25,6 +29,8 @@ pub(super) struct Chunk {
     first: u32,
     ids: Vec<u64>,
     rows: Vec<u8>,
+    /// The same rows rounded, where the delta rounds.
+    rounded: Option<RoundedRows>,
     documents: Vec<RowDocument>,
     /// Rows that were visible when the row died; 0 while it lives.
     deaths: Vec<AtomicU32>,
@@ -32,7 +38,7 @@ pub(super) struct Chunk {
 
 impl Chunk {
     /// A chunk whose first row has the number `first`.
-    pub(super) fn new(first: u32, rows: NewRows<'_>) -> Self {
+    pub(super) fn new(first: u32, rows: NewRows<'_>, rounding: Option<Rounding>) -> Self {
         let NewRows {
             ids,
             vectors,
@@ -44,6 +50,7 @@ impl Chunk {
             first,
             ids: ids.to_vec(),
             rows: vectors.to_vec(),
+            rounded: rounding.map(|rounding| rounding.round(vectors)),
             documents,
             deaths: ids.iter().map(|_| AtomicU32::new(0)).collect(),
         }
@@ -68,6 +75,11 @@ impl Chunk {
             first: self.first,
             ids: [&*self.ids, &*next.ids].concat(),
             rows: [&*self.rows, &*next.rows].concat(),
+            rounded: self
+                .rounded
+                .as_ref()
+                .zip(next.rounded.as_ref())
+                .map(|(own, next)| own.with(next)),
             documents: [&*self.documents, &*next.documents].concat(),
             deaths: copied.collect(),
         }
@@ -101,6 +113,26 @@ impl Chunk {
     pub(super) fn row(&self, row: u32, row_bytes: usize) -> Option<&[u8]> {
         let start = row.checked_sub(self.first)? as usize * row_bytes;
         self.rows.get(start..start + row_bytes)
+    }
+
+    /// Puts the least that the distances of some rows can be into `out`, as rounded rows tell it;
+    /// where there are none, less than any distance.
+    pub(super) fn least(&self, rows: &[Place], query: Option<&RoundedQuery>, out: &mut [f32]) {
+        match self.rounded.as_ref().zip(query) {
+            Some((rounded, query)) => query.least(rounded, rows, out),
+            None => out.fill(f32::NEG_INFINITY),
+        }
+    }
+
+    /// Number of the row at a place of this chunk.
+    pub(super) fn number(&self, place: Place) -> u32 {
+        self.first + place.0
+    }
+
+    /// Places of the rows that live in a view of so many rows.
+    pub(super) fn living_places(&self, visible: u32) -> impl Iterator<Item = Place> + '_ {
+        let first = self.first;
+        self.living(visible).map(move |row| Place(row - first))
     }
 
     /// Attributes of a row.

@@ -1,7 +1,7 @@
 //! Rows that are in no segment yet: in memory, in the order in which they came, searched exactly.
 //!
 //! ```text
-//! chunks   | rows, ids, attributes, deaths | ..     each full, or merged with the next
+//! chunks   | rows, rounded rows, ids, attributes, deaths | ..     each full, or merged with the next
 //! view     the chunks of a moment: rows up to `visible`, less those that had died by then
 //! ```
 //!
@@ -11,6 +11,7 @@
 //! knows the one that follows, so that who holds an old one finds what replaces its rows.
 
 mod chunk;
+mod rounded;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,11 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use chunk::Chunk;
 pub(crate) use chunk::{NewRows, RowDocument};
-pub(crate) use scan::Hit;
+use pageway_types::{Metric, VectorShape};
+use rounded::Rounding;
+pub(crate) use scan::{DeltaQuery, Hit};
+
+use crate::error::Result;
 
 /// Bytes that a row takes beside its vector and its attributes: id, death, where its attributes
 /// are, the share of a chunk's bookkeeping, and what finds it by its id.
@@ -35,10 +40,36 @@ pub(crate) fn document_bytes(documents: &[RowDocument]) -> u64 {
     documents.iter().flatten().map(each).sum()
 }
 
+/// What rows of a delta are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowForm {
+    row_bytes: usize,
+    rounding: Option<Rounding>,
+}
+
+impl RowForm {
+    /// Rows of this shape, compared by this metric.
+    ///
+    /// # Errors
+    /// Where the processor lacks what kernels were told to use.
+    pub(crate) fn new(shape: VectorShape, metric: Metric) -> Result<Self> {
+        Ok(Self {
+            row_bytes: shape.row_bytes(),
+            rounding: Rounding::of(shape, metric)?,
+        })
+    }
+
+    /// Bytes that a row takes, without its attributes.
+    pub(crate) fn bytes(self) -> u64 {
+        let rounded = self.rounding.map_or(0, Rounding::row_bytes);
+        (self.row_bytes + rounded) as u64 + ROW_BYTES
+    }
+}
+
 /// Rows since the last flush.
 #[derive(Debug)]
 pub(crate) struct Delta {
-    row_bytes: usize,
+    form: RowForm,
     chunks: RwLock<Vec<Arc<Chunk>>>,
     /// Rows that died.
     dead: AtomicU32,
@@ -55,19 +86,19 @@ pub(crate) struct DeltaView {
 }
 
 impl Delta {
-    /// An empty delta of rows of so many bytes.
-    pub(crate) fn new(row_bytes: usize) -> Self {
+    /// An empty delta of such rows.
+    pub(crate) fn new(form: RowForm) -> Self {
         Self {
-            row_bytes,
+            form,
             chunks: RwLock::default(),
             dead: AtomicU32::new(0),
             next: OnceLock::new(),
         }
     }
 
-    /// Bytes of a vector.
-    pub(crate) fn row_bytes(&self) -> usize {
-        self.row_bytes
+    /// What its rows are.
+    pub(crate) fn form(&self) -> RowForm {
+        self.form
     }
 
     /// Appends rows.
@@ -77,7 +108,7 @@ impl Delta {
         }
         let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
         let first = chunks.last().map_or(0, |last| last.end());
-        let mut chunk = Chunk::new(first, rows);
+        let mut chunk = Chunk::new(first, rows, self.form.rounding);
         while let Some(last) = chunks.pop_if(|last| last.merges_with(&chunk)) {
             chunk = last.merged(&chunk);
         }
@@ -126,7 +157,7 @@ impl Delta {
         DeltaView {
             visible: chunks.last().map_or(0, |last| last.end()),
             chunks: chunks.clone(),
-            row_bytes: self.row_bytes,
+            row_bytes: self.form.row_bytes,
         }
     }
 
@@ -149,8 +180,13 @@ impl DeltaView {
 
     /// Numbers of the rows that live now, in order.
     pub(crate) fn living(&self) -> impl Iterator<Item = u32> + '_ {
-        let chunks = self.chunks.iter();
-        chunks.flat_map(|chunk| chunk.living(self.visible))
+        self.living_places().map(|(_, row)| row)
+    }
+
+    /// The same, each with its chunk.
+    fn living_places(&self) -> impl Iterator<Item = (&Chunk, u32)> + '_ {
+        let chunks = self.chunks.iter().map(AsRef::as_ref);
+        chunks.flat_map(|chunk: &Chunk| chunk.living(self.visible).map(move |row| (chunk, row)))
     }
 
     fn chunk_of(&self, row: u32) -> Option<&Chunk> {
@@ -170,11 +206,9 @@ impl DeltaView {
 
     /// Shows the number, id and vector of every living row, in order.
     pub(crate) fn each_living(&self, mut show: impl FnMut(u32, u64, &[u8])) {
-        for chunk in &self.chunks {
-            for row in chunk.living(self.visible) {
-                if let (Some(id), Some(vector)) = (chunk.id(row), chunk.row(row, self.row_bytes)) {
-                    show(row, id, vector);
-                }
+        for (chunk, row) in self.living_places() {
+            if let (Some(id), Some(vector)) = (chunk.id(row), chunk.row(row, self.row_bytes)) {
+                show(row, id, vector);
             }
         }
     }

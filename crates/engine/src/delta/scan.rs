@@ -1,8 +1,15 @@
-//! Searching a delta: every living row is scored exactly.
+//! Searching a delta: every living row that can be near is scored exactly.
 
 use pageway_kernels::DistanceFn;
+use pageway_types::{Metric, VectorShape};
 
 use super::DeltaView;
+use super::rounded::{RoundedQuery, Rounding};
+use crate::error::Result;
+use crate::source::kernels;
+
+/// Rows that are looked at together.
+const BLOCK: usize = 64;
 
 /// A row that was found.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -13,30 +20,101 @@ pub(crate) struct Hit {
     pub(crate) distance: f32,
 }
 
+/// A query of deltas.
+#[derive(Debug)]
+pub(crate) struct DeltaQuery<'q> {
+    row: &'q [u8],
+    distance: DistanceFn,
+    rounded: Option<RoundedQuery>,
+}
+
+impl<'q> DeltaQuery<'q> {
+    /// A query of this shape, as bytes.
+    ///
+    /// # Errors
+    /// Where the processor lacks what kernels were told to use.
+    pub(crate) fn new(row: &'q [u8], (shape, metric): (VectorShape, Metric)) -> Result<Self> {
+        let rounding = Rounding::of(shape, metric)?;
+        Ok(Self {
+            row,
+            distance: kernels()?.distance(shape.element, metric),
+            rounded: rounding.map(|rounding| rounding.query(row)),
+        })
+    }
+}
+
 impl DeltaView {
     /// The `most` nearest living rows that are at most `farthest` away and that `admits` wants,
-    /// nearest first; of equally near ones those that came first. Costs a distance for each row.
+    /// nearest first, and how many distances that took; of equally near ones those that came first.
+    /// Costs a distance for each row, of rounded rows for those that cannot be near.
     pub(crate) fn nearest(
         &self,
-        (query, distance): (&[u8], DistanceFn),
+        query: &DeltaQuery<'_>,
         (most, farthest): (usize, f32),
         admits: impl Fn(u32, u64) -> bool,
-    ) -> Vec<Hit> {
-        let mut found = Vec::new();
-        let mut limit = farthest;
-        self.each_living(|row, id, vector| {
-            let distance = distance(query, vector);
-            if distance <= limit && admits(row, id) {
-                found.push(Hit { row, id, distance });
+    ) -> (Vec<Hit>, u64) {
+        let mut nearest = Nearest {
+            found: Vec::new(),
+            limit: farthest,
+            most,
+        };
+        let (mut places, mut scored) = (Vec::with_capacity(BLOCK), 0);
+        let mut least = [0.0; BLOCK];
+        for chunk in &self.chunks {
+            let mut living = chunk.living_places(self.visible);
+            loop {
+                places.clear();
+                places.extend(living.by_ref().take(BLOCK));
+                if places.is_empty() {
+                    break;
+                }
+                let (least, _) = least.split_at_mut(places.len());
+                chunk.least(&places, query.rounded.as_ref(), least);
+                for (place, least) in places.iter().zip(&*least) {
+                    let row = chunk.number(*place);
+                    let own = chunk.id(row).zip(chunk.row(row, self.row_bytes));
+                    let Some((id, vector)) = own.filter(|_| nearest.takes(*least)) else {
+                        continue;
+                    };
+                    scored += 1;
+                    let distance = (query.distance)(query.row, vector);
+                    if nearest.takes(distance) && admits(row, id) {
+                        nearest.put(Hit { row, id, distance });
+                    }
+                }
             }
-            // Twice as many as wanted are looked through at a time.
-            if found.len() >= 2 * most.max(32) {
-                keep_best(&mut found, most);
-                limit = found.last().map_or(limit, |last| last.distance.min(limit));
-            }
-        });
-        keep_best(&mut found, most);
-        found
+        }
+        (nearest.end(), scored)
+    }
+}
+
+/// The nearest rows so far.
+struct Nearest {
+    found: Vec<Hit>,
+    /// How far away those that are not found yet are at most.
+    limit: f32,
+    most: usize,
+}
+
+impl Nearest {
+    /// Whether a row at this distance may be one of them. What is no number may.
+    fn takes(&self, distance: f32) -> bool {
+        distance <= self.limit || distance.is_nan()
+    }
+
+    fn put(&mut self, hit: Hit) {
+        self.found.push(hit);
+        // Twice as many as wanted are looked through at a time.
+        if self.found.len() >= 2 * self.most.max(32) {
+            keep_best(&mut self.found, self.most);
+            let last = self.found.last();
+            self.limit = last.map_or(self.limit, |last| last.distance.min(self.limit));
+        }
+    }
+
+    fn end(mut self) -> Vec<Hit> {
+        keep_best(&mut self.found, self.most);
+        self.found
     }
 }
 

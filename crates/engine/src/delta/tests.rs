@@ -2,14 +2,20 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pageway_types::{ElementType, Metric};
+use pageway_types::ElementType;
 use proptest::prelude::*;
 
 use super::*;
-use crate::source::kernels;
 
-fn distance() -> pageway_kernels::DistanceFn {
-    kernels().unwrap().distance(ElementType::U8, Metric::L2)
+const fn shape(dimension: u32) -> VectorShape {
+    VectorShape {
+        dimension,
+        element: ElementType::U8,
+    }
+}
+
+fn form(dimension: u32) -> RowForm {
+    RowForm::new(shape(dimension), Metric::L2).unwrap()
 }
 
 fn new<'r>(ids: &'r [u64], vectors: &'r [u8]) -> NewRows<'r> {
@@ -22,7 +28,7 @@ fn new<'r>(ids: &'r [u64], vectors: &'r [u8]) -> NewRows<'r> {
 
 #[test]
 fn rows_keep_their_attributes_when_chunks_are_merged() {
-    let delta = Delta::new(1);
+    let delta = Delta::new(form(1));
     for row in 0..40u64 {
         let document: RowDocument = row
             .is_multiple_of(3)
@@ -49,7 +55,7 @@ proptest! {
         query in any::<u8>(),
         most in 1usize..12,
     ) {
-        let delta = Delta::new(2);
+        let delta = Delta::new(form(2));
         let mut model: Vec<(u64, u8, bool)> = Vec::new();
         let mut earlier = None;
         for (step, (count, value, victim)) in steps.iter().enumerate() {
@@ -75,8 +81,10 @@ proptest! {
             .map(|row| (u32::from(row.1.abs_diff(query)).pow(2), row.0)).collect();
         expected.sort_unstable();
         expected.truncate(most);
-        let asked = (&[query, 3][..], distance());
-        let found = delta.view().nearest(asked, (most, f32::INFINITY), |_, _| true);
+        let row = [query, 3];
+        let asked = DeltaQuery::new(&row, (shape(2), Metric::L2)).unwrap();
+        let (found, scored) = delta.view().nearest(&asked, (most, f32::INFINITY), |_, _| true);
+        prop_assert_eq!(scored, living as u64);
         let found: Vec<_> = found.iter().map(|hit| (hit.distance as u32, hit.id)).collect();
         prop_assert_eq!(found, expected);
         // A view keeps the rows that died after it.
@@ -91,7 +99,7 @@ proptest! {
 
 #[test]
 fn a_row_that_is_replaced_is_seen_once_while_others_look() {
-    let delta = Delta::new(1);
+    let delta = Delta::new(form(1));
     delta.append(new(&[5], &[0]));
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -116,7 +124,7 @@ fn a_row_that_is_replaced_is_seen_once_while_others_look() {
 
 #[test]
 fn a_chain_leads_to_what_came_later() {
-    let (first, second) = (Delta::new(1), Arc::new(Delta::new(1)));
+    let (first, second) = (Delta::new(form(1)), Arc::new(Delta::new(form(1))));
     assert!(first.next().is_none());
     first.close(Arc::clone(&second));
     assert!(Arc::ptr_eq(first.next().unwrap(), &second));

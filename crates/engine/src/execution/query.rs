@@ -71,9 +71,9 @@ impl Gathering {
         }
     }
 
-    /// Candidates that one of several segments begins with, in shares of what would be its part of
-    /// the list, and at least. A short list is caught between near nodes more easily: where a
-    /// candidate costs a read it grows by what it found, where it costs none it begins longer.
+    /// Candidates that one of several segments begins with, in shares of what its part of the list
+    /// is by its nodes, and at least. A short list is caught between near nodes more easily: where
+    /// a candidate costs a read it grows by what it found, where it costs none it begins longer.
     const fn first_list(self) -> (usize, usize) {
         match self {
             Self::Reading => (1, 8),
@@ -116,22 +116,16 @@ impl QuerySizes {
     /// Sizes of the walk over a segment of `nodes` nodes.
     ///
     /// A walk over one of several begins with some shares of its part of the list, and grows it
-    /// while the list of all of them would hold more of its candidates. Where candidates cost reads
-    /// its part is that of its nodes.
+    /// while the list of all of them would hold more of its candidates.
     pub(crate) fn of_walk(self, nodes: usize, (gathering, among): (Gathering, Siblings)) -> Self {
         let (shares, least) = gathering.first_list();
         let part = |size: usize| {
-            let part = match gathering {
-                Gathering::Reading => size.saturating_mul(nodes).div_ceil(among.nodes.max(1)),
-                Gathering::InMemory | Gathering::Scanning => {
-                    size.saturating_mul(shares) / among.segments
-                }
-            };
-            if among.segments > 1 {
-                part.max(least).min(size)
-            } else {
-                size
+            if among.segments < 2 {
+                return size;
             }
+            let shared = size.saturating_mul(shares).saturating_mul(nodes);
+            let part = shared.div_ceil(among.nodes.max(1));
+            part.max(least).min(size)
         };
         let list_size = part(self.list_size).min(nodes);
         Self {
@@ -384,6 +378,23 @@ mod tests {
         let begins = ALL.map(|gathering| of(80, 1000, (gathering, 8)).list_size);
         assert_eq!(begins, [10, 40, 20]);
         assert_eq!(of(10, 1000, (Gathering::Reading, 8)), sizes(10, 8, 10));
+    }
+
+    #[test]
+    fn a_large_segment_begins_with_almost_all_of_the_list_and_a_small_one_with_little() {
+        let among = Siblings {
+            segments: 3,
+            nodes: 102_000,
+        };
+        for gathering in ALL {
+            let of = |nodes| {
+                sizes(10, 80, 80)
+                    .of_walk(nodes, (gathering, among))
+                    .list_size
+            };
+            assert!(of(100_000) >= 78, "{gathering:?}");
+            assert!(of(1000) <= 10, "{gathering:?}");
+        }
     }
 
     #[test]

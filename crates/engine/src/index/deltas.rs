@@ -7,11 +7,10 @@ use pageway_types::NodeId;
 
 use super::collect::Answer;
 use super::{Index, Version};
-use crate::delta::{Delta, DeltaView, Hit};
+use crate::delta::{Delta, DeltaQuery, DeltaView, Hit};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::options::{Answers, Queries, SearchOptions};
-use crate::source::kernels;
 
 impl Index {
     /// Scans the deltas of a version, older ones first, and those that took rows since, and merges
@@ -29,32 +28,41 @@ impl Index {
         if version.deltas.is_empty() {
             return Ok(());
         }
-        let rows: Vec<&[u8]> = queries
-            .rows
-            .chunks_exact(self.shape().row_bytes())
-            .collect();
-        let distance = kernels()?.distance(self.shape().element, self.metric());
-        let mut hits: Vec<Vec<Answer>> = vec![Vec::new(); rows.len()];
-        let mut scanned = Vec::new();
         let mut first = version.node_count();
+        let mut scanned = Vec::new();
         for delta in version.chain() {
             let view = delta.view();
-            let matches = RowMatches::new(queries.filter, &view);
-            let query_hits = rows.iter().enumerate().zip(&mut hits);
-            for ((number, query), hits) in query_hits {
-                let admits =
-                    |row, id| admits(queries, number, first + row) && matches.has(&view, row, id);
-                let farthest = options.radius.unwrap_or(f32::INFINITY);
-                let most = (options.k as usize, farthest);
-                let found = view.nearest((query, distance), most, admits);
-                hits.extend(found.into_iter().map(|hit| Answer::of_delta(hit, first)));
-                if let Some(stats) = answers.stats.get_mut(number) {
-                    stats.exact_distances += u64::from(view.len());
-                }
-            }
             let next = first.saturating_add(view.len());
-            scanned.push((first, view));
+            let matches = RowMatches::new(queries.filter, &view);
+            scanned.push(Scanned {
+                first,
+                view,
+                matches,
+            });
             first = next;
+        }
+        let row_bytes = self.shape().row_bytes();
+        let rows = queries.rows.chunks_exact(row_bytes).enumerate();
+        let each = rows.map(|(number, row)| {
+            let query = DeltaQuery::new(row, (self.shape(), self.metric()))?;
+            let own: Vec<Answer> = answers.of_query(number).collect();
+            let admits = |node| admits(queries, number, node);
+            let farthest = options.radius.unwrap_or(f32::INFINITY);
+            let (mut hits, mut scored) =
+                hits(&scanned, &query, (options.k, worst(&own, options)), admits);
+            if hits
+                .iter()
+                .any(|hit| own.iter().any(|own| own.id == hit.id))
+            {
+                // What it replaces leaves a place to one farther away.
+                (hits, scored) = self::hits(&scanned, &query, (options.k, farthest), admits);
+            }
+            Ok((hits, scored))
+        });
+        let (hits, scored): (Vec<Vec<Answer>>, Vec<u64>) =
+            each.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        for (stats, scored) in answers.stats.iter_mut().zip(scored) {
+            stats.exact_distances += scored;
         }
         if hits.iter().any(|hits| !hits.is_empty()) {
             answers.merge(&hits, options);
@@ -64,20 +72,62 @@ impl Index {
     }
 }
 
+/// A delta that is searched.
+struct Scanned<'f> {
+    /// The node that its first row is.
+    first: u32,
+    view: DeltaView,
+    matches: RowMatches<'f>,
+}
+
+/// The rows of deltas that are at most `farthest` away, `k` of each at most, and how many distances
+/// that took.
+fn hits(
+    deltas: &[Scanned<'_>],
+    query: &DeltaQuery<'_>,
+    (k, farthest): (u32, f32),
+    admits: impl Fn(u32) -> bool,
+) -> (Vec<Answer>, u64) {
+    let (mut hits, mut scored) = (Vec::new(), 0);
+    for delta in deltas {
+        let Scanned {
+            first,
+            view,
+            matches,
+        } = delta;
+        let admits = |row, id| admits(first + row) && matches.has(view, row, id);
+        let (found, own) = view.nearest(query, (k as usize, farthest), admits);
+        hits.extend(found.into_iter().map(|hit| Answer::of_delta(hit, *first)));
+        scored += own;
+    }
+    (hits, scored)
+}
+
+/// How far away a row may be that is an answer beside those of segments.
+fn worst(own: &[Answer], options: &SearchOptions) -> f32 {
+    match options.radius {
+        Some(radius) => radius,
+        None if own.len() < options.k as usize => f32::INFINITY,
+        None => own
+            .last()
+            .map_or(f32::INFINITY, |last| last.distance + last.error),
+    }
+}
+
 /// The documents that are wanted of answers that are rows of deltas, whose first nodes are given;
 /// empty where none is wanted.
 fn documents(
     queries: &Queries<'_>,
     answers: &Answers,
-    deltas: &[(u32, DeltaView)],
+    deltas: &[Scanned<'_>],
 ) -> Vec<Option<String>> {
     if !answers.ids.iter().any(|id| queries.want_document_of(*id)) {
         return Vec::new();
     }
     let of = |(node, id): (&u32, &u64)| {
         let mut deltas = queries.want_document_of(*id).then(|| deltas.iter().rev())?;
-        let (first, view) = deltas.find(|(first, _)| first <= node)?;
-        let json = view.document(node - first)?;
+        let delta = deltas.find(|delta| delta.first <= *node)?;
+        let json = delta.view.document(node - delta.first)?;
         Some(String::from_utf8_lossy(json).into_owned())
     };
     answers.nodes.iter().zip(&answers.ids).map(of).collect()

@@ -134,7 +134,7 @@ impl Common {
             lsn: log.rotate()?,
             chain: Some(log.chain()),
         };
-        state.freeze(floor, self.index.shape().row_bytes());
+        state.freeze(floor);
         let frozen = state.frozen.as_ref().map(|(delta, _)| Arc::clone(delta));
         let deltas = frozen.into_iter().chain([Arc::clone(&state.active)]);
         state.version = self.index.turn_to_deltas(deltas.collect());

@@ -18,7 +18,7 @@ use super::taken::TAKEN_BYTES;
 use super::upkeep::UpkeepState;
 use super::writer::{QUEUE_BYTES, Writer};
 use crate::build::{AdditionLimits, AdditionSize, IdFile, added_spec, check_addition, overwrite};
-use crate::delta::{Delta, ROW_BYTES};
+use crate::delta::{Delta, RowForm};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::DeadSet;
 use crate::index::{Index, Reload};
@@ -184,7 +184,7 @@ impl WriterOpening<'_> {
     fn divide(&self, open: &OpenOptions) -> Result<Division> {
         let search = self.search_memory(open);
         let row = self.manifest.spec.shape.vectors().row_bytes() as u64;
-        let each = 2 * (row + ROW_BYTES) + row + TAKEN_BYTES;
+        let each = 2 * self.row_form()?.bytes() + row + TAKEN_BYTES;
         let segments = self.manifest.segments.iter();
         let known =
             segments.map(|one| DeadSet::bytes(one.node_count) + u64::from(one.node_count) / 30);
@@ -226,6 +226,11 @@ impl WriterOpening<'_> {
             build_bytes,
             rows,
         })
+    }
+
+    fn row_form(&self) -> Result<RowForm> {
+        let shape = &self.manifest.spec.shape;
+        RowForm::new(shape.vectors(), shape.metric)
     }
 
     fn check_flush(&self, rows: u32, build_memory: u64, index_memory: u64) -> Result<()> {
@@ -342,7 +347,7 @@ impl WriterOpening<'_> {
         let lookups = self.manifest.segments.iter().map(lookup);
         let row_bytes = self.manifest.spec.shape.vectors().row_bytes();
         let delta = (
-            Arc::new(Delta::new(row_bytes)),
+            Arc::new(Delta::new(self.row_form()?)),
             division.rows,
             changes.next_id,
         );

@@ -8,7 +8,7 @@ use pageway_store::{LogFloor, Lsn, Records, Sequence, StoreError};
 use pageway_types::NodeId;
 
 use super::record::{HEAD_BYTES, Operation, head, tail};
-use crate::delta::{Delta, NewRows, ROW_BYTES, RowDocument, document_bytes};
+use crate::delta::{Delta, NewRows, RowDocument, document_bytes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Version;
 use crate::segment::IdLookup;
@@ -174,8 +174,8 @@ impl State {
     }
 
     /// Closes the last delta, whose rows end with record `floor`, and opens another.
-    pub(super) fn freeze(&mut self, floor: LogFloor, row_bytes: usize) {
-        let next = Arc::new(Delta::new(row_bytes));
+    pub(super) fn freeze(&mut self, floor: LogFloor) {
+        let next = Arc::new(Delta::new(self.active.form()));
         let frozen = std::mem::replace(&mut self.active, Arc::clone(&next));
         frozen.close(next);
         self.delta_ids.values_mut().for_each(|place| place.0 = true);
@@ -185,7 +185,7 @@ impl State {
 
     /// Whether the last delta has room for so many rows more, and bytes of their attributes.
     pub(super) fn has_room(&self, (rows, documents): (usize, u64)) -> bool {
-        let each = self.active.row_bytes() as u64 + ROW_BYTES;
+        let each = self.active.form().bytes();
         let documents = (self.active_documents + documents).div_ceil(each);
         u64::from(self.active_rows) + rows as u64 + documents <= self.capacity.into()
     }

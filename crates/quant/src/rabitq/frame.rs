@@ -98,15 +98,9 @@ impl Frame {
             mix.undo(kernels, own);
             rest = others;
         }
-        let Some(matrix) = &self.matrix else {
-            out.copy_from_slice(values);
-            return;
-        };
-        for (component, out) in out.iter_mut().enumerate() {
-            let axes = (0..).zip(&*values);
-            *out = axes
-                .map(|(axis, value)| matrix.value(component, axis) * value)
-                .sum();
+        match &self.matrix {
+            None => out.copy_from_slice(values),
+            Some(matrix) => matrix.project_back(values, out),
         }
     }
 }
