@@ -37,11 +37,11 @@ fn built() -> (tempfile::TempDir, Rows) {
 }
 
 /// Opens with the least memory that works: room for one worker.
-fn open_tight(dir: &Path) -> Index {
+fn open_tight(dir: &Path, list_size: u32) -> Index {
     let with = |bytes| {
         let options = OpenOptions::default()
             .with_memory(MemoryWish::Bytes(bytes))
-            .with_effort(Effort::ListSize(60));
+            .with_effort(Effort::ListSize(list_size));
         Index::open(dir, &options)
     };
     with(smallest_that_works(&with(1).err().unwrap())).unwrap()
@@ -75,6 +75,21 @@ fn sizes_that_alternate_share_their_workers() {
     assert!((1..=2).contains(&made), "{made} workers");
 }
 
+#[test]
+fn a_short_search_takes_the_only_worker_that_fits() {
+    let (dir, queries) = built();
+    let index = open_tight(dir.path(), 400);
+    let one = &queries.bytes[..queries.shape.row_bytes()];
+    for _ in 0..20 {
+        for options in [wanted(10, 400), wanted(1, 10)] {
+            let answers = index.search(&Queries::new(one, queries.shape), &options);
+            assert_eq!(answers.unwrap().k as u32, options.k);
+        }
+    }
+    let made = index.memory().workers_made;
+    assert!(made <= 2, "{made} workers");
+}
+
 /// Panics at the third query that is answered.
 struct Panics(Mutex<u64>);
 
@@ -97,7 +112,7 @@ fn a_search_that_panics_gives_its_memory_back() {
     let (dir, queries) = built();
     let roomy = OpenOptions::default().with_threads(2);
     for index in [
-        open_tight(dir.path()),
+        open_tight(dir.path(), 60),
         Index::open(dir.path(), &roomy).unwrap(),
     ] {
         let call = wanted(10, 50);
@@ -162,7 +177,7 @@ impl Progress for Waits {
 #[test]
 fn waiting_for_a_worker_ends_with_the_timeout() {
     let (dir, queries) = built();
-    let index = open_tight(dir.path());
+    let index = open_tight(dir.path(), 60);
     let (reached, begun) = channel();
     let (resume, go_on) = channel();
     let waits = Waits {

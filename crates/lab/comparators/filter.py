@@ -364,6 +364,8 @@ def read_ranks(path: Path) -> np.ndarray:
 def read_cells(path: Path, most: int) -> List[List[Question]]:
     """Questions of up to `most` queries each, cell by cell."""
     questions = [json.loads(line) for line in path.read_text().splitlines()]
+    if any("tags" in question for question in questions):
+        raise ComparatorError(f"{path}: questions of tags, which other libraries are not asked")
     for question in questions:
         question.update({name: question[name][:most] for name in ("queries", "ids", "distances")})
     by_cell = groupby(questions, itemgetter("selectivity", "correlation"))
@@ -413,8 +415,8 @@ def measure_cell(
 def measure(arguments: argparse.Namespace) -> Iterator[Line]:
     """Builds, then a record for each cell and effort."""
     kind = LIBRARIES[arguments.library]
-    ranks = read_ranks(arguments.cells / "ranks.ibin")
     cells = read_cells(arguments.cells / "questions.jsonl", arguments.most)
+    ranks = read_ranks(arguments.cells / "ranks.ibin")
     data = read_vectors(arguments.data)
     if len(data) < ranks.shape[1]:
         raise ComparatorError(f"the data have {len(data)} rows, the cells {ranks.shape[1]}")

@@ -1,7 +1,7 @@
 //! Rows that are in no segment yet: in memory, in the order in which they came, searched exactly.
 //!
 //! ```text
-//! chunks   | rows, rounded rows, ids, attributes, deaths | ..     each full, or merged with the next
+//! chunks   | rows, rounded rows, ids, attributes, deaths | ..   each full, or merged with the next
 //! view     the chunks of a moment: rows up to `visible`, less those that had died by then
 //! ```
 //!
@@ -21,11 +21,10 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use chunk::Chunk;
 pub(crate) use chunk::{NewRows, RowDocument};
+use pageway_kernels::{DistanceFn, KernelSet};
 use pageway_types::{Metric, VectorShape};
 use rounded::Rounding;
 pub(crate) use scan::{DeltaQuery, Hit};
-
-use crate::error::Result;
 
 /// Bytes that a row takes beside its vector and its attributes: id, death, where its attributes
 /// are, the share of a chunk's bookkeeping, and what finds it by its id.
@@ -40,23 +39,22 @@ pub(crate) fn document_bytes(documents: &[RowDocument]) -> u64 {
     documents.iter().flatten().map(each).sum()
 }
 
-/// What rows of a delta are.
+/// What rows of a delta are, and how they are compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowForm {
     row_bytes: usize,
+    distance: DistanceFn,
     rounding: Option<Rounding>,
 }
 
 impl RowForm {
     /// Rows of this shape, compared by this metric.
-    ///
-    /// # Errors
-    /// Where the processor lacks what kernels were told to use.
-    pub(crate) fn new(shape: VectorShape, metric: Metric) -> Result<Self> {
-        Ok(Self {
+    pub(crate) fn new(kernels: &KernelSet, shape: VectorShape, metric: Metric) -> Self {
+        Self {
             row_bytes: shape.row_bytes(),
-            rounding: Rounding::of(shape, metric)?,
-        })
+            distance: kernels.distance(shape.element, metric),
+            rounding: Rounding::of(kernels, shape, metric),
+        }
     }
 
     /// Bytes that a row takes, without its attributes.
@@ -82,7 +80,7 @@ pub(crate) struct Delta {
 pub(crate) struct DeltaView {
     chunks: Vec<Arc<Chunk>>,
     visible: u32,
-    row_bytes: usize,
+    form: RowForm,
 }
 
 impl Delta {
@@ -157,7 +155,7 @@ impl Delta {
         DeltaView {
             visible: chunks.last().map_or(0, |last| last.end()),
             chunks: chunks.clone(),
-            row_bytes: self.form.row_bytes,
+            form: self.form,
         }
     }
 
@@ -196,7 +194,7 @@ impl DeltaView {
 
     /// Vector of a row, dead or not.
     pub(crate) fn vector(&self, row: u32) -> Option<&[u8]> {
-        self.chunk_of(row)?.row(row, self.row_bytes)
+        self.chunk_of(row)?.row(row, self.form.row_bytes)
     }
 
     /// Attributes of a row, dead or not, as JSON.
@@ -207,7 +205,7 @@ impl DeltaView {
     /// Shows the number, id and vector of every living row, in order.
     pub(crate) fn each_living(&self, mut show: impl FnMut(u32, u64, &[u8])) {
         for (chunk, row) in self.living_places() {
-            if let (Some(id), Some(vector)) = (chunk.id(row), chunk.row(row, self.row_bytes)) {
+            if let (Some(id), Some(vector)) = (chunk.id(row), chunk.row(row, self.form.row_bytes)) {
                 show(row, id, vector);
             }
         }

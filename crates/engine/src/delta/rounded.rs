@@ -5,11 +5,8 @@
 //! vectors by `|e_q| |x'| + |q| |e_x|` at most (Cauchy and Schwarz); lengths are known, and so each
 //! distance that follows from an inner product has a least value.
 
-use pageway_kernels::{DistanceManyFn, WidenFn};
+use pageway_kernels::{DistanceManyFn, KernelSet, WidenFn};
 use pageway_types::{ElementType, Metric, Place, VectorShape};
-
-use crate::error::Result;
-use crate::source::kernels;
 
 /// What sums of floats err by, as a share of the lengths that they are of.
 const SLACK: f32 = 1e-5;
@@ -63,22 +60,15 @@ pub(super) struct RoundedQuery {
 impl Rounding {
     /// How rows of this shape are rounded; none where they have few bytes as they are, or their
     /// distance follows from no inner product.
-    ///
-    /// # Errors
-    /// Where the processor lacks what kernels were told to use.
-    pub(super) fn of(shape: VectorShape, metric: Metric) -> Result<Option<Self>> {
+    pub(super) fn of(kernels: &KernelSet, shape: VectorShape, metric: Metric) -> Option<Self> {
         let follows = matches!(metric, Metric::L2 | Metric::InnerProduct | Metric::Cosine);
-        if !follows || shape.element != ElementType::F32 {
-            return Ok(None);
-        }
-        let kernels = kernels()?;
-        Ok(Some(Self {
+        (follows && shape.element == ElementType::F32).then(|| Self {
             dimension: shape.dimension as usize,
             row_bytes: shape.row_bytes(),
             metric,
             widen: kernels.widen(shape.element),
             negated_products: kernels.distance_many(ElementType::I8, Metric::InnerProduct),
-        }))
+        })
     }
 
     /// Bytes that a row takes more.
@@ -183,6 +173,14 @@ mod tests {
 
     use super::*;
 
+    fn kernels() -> &'static KernelSet {
+        KernelSet::detect().unwrap()
+    }
+
+    fn rounding_of(shape: VectorShape, metric: Metric) -> Option<Rounding> {
+        Rounding::of(kernels(), shape, metric)
+    }
+
     const fn shape(dimension: u32, element: ElementType) -> VectorShape {
         VectorShape { dimension, element }
     }
@@ -192,9 +190,7 @@ mod tests {
     }
 
     fn rounding(dimension: usize, metric: Metric) -> Rounding {
-        Rounding::of(shape(dimension as u32, ElementType::F32), metric)
-            .unwrap()
-            .unwrap()
+        rounding_of(shape(dimension as u32, ElementType::F32), metric).unwrap()
     }
 
     fn least(query: &RoundedQuery, rows: &RoundedRows) -> Vec<f32> {
@@ -207,9 +203,9 @@ mod tests {
     #[test]
     fn rows_of_bytes_and_sums_of_differences_are_not_rounded() {
         let bytes = shape(4, ElementType::U8);
-        assert!(Rounding::of(bytes, Metric::L2).unwrap().is_none());
+        assert!(rounding_of(bytes, Metric::L2).is_none());
         let floats = shape(4, ElementType::F32);
-        assert!(Rounding::of(floats, Metric::L1).unwrap().is_none());
+        assert!(rounding_of(floats, Metric::L1).is_none());
     }
 
     #[test]
@@ -237,12 +233,16 @@ mod tests {
             one in prop::sample::select(vec![Metric::L2, Metric::InnerProduct, Metric::Cosine]),
         ) {
             let factor = 2f32.powi(exponent);
-            let scaled = |row: &[f32]| raw(&row.iter().map(|value| value * factor).collect::<Vec<_>>());
+            let scaled = |row: &[f32]| {
+                let scaled: Vec<f32> = row.iter().map(|value| value * factor).collect();
+                raw(&scaled)
+            };
             let rounding = rounding(9, one);
             let all: Vec<u8> = rows.iter().flat_map(|row| scaled(row)).collect();
             let (head, tail) = all.split_at(all.len() / 36 / 2 * 36);
             let rounded = rounding.round(head).with(&rounding.round(tail));
-            let (query, distance) = (scaled(&query), kernels().unwrap().distance(ElementType::F32, one));
+            let distance = kernels().distance(ElementType::F32, one);
+            let query = scaled(&query);
             let asked = rounding.query(&query);
             for (row, least) in all.chunks_exact(36).zip(least(&asked, &rounded)) {
                 let own = distance(&query, row);

@@ -1,12 +1,7 @@
 //! Searching a delta: every living row that can be near is scored exactly.
 
-use pageway_kernels::DistanceFn;
-use pageway_types::{Metric, VectorShape};
-
-use super::DeltaView;
-use super::rounded::{RoundedQuery, Rounding};
-use crate::error::Result;
-use crate::source::kernels;
+use super::rounded::RoundedQuery;
+use super::{DeltaView, RowForm};
 
 /// Rows that are looked at together.
 const BLOCK: usize = 64;
@@ -24,22 +19,18 @@ pub(crate) struct Hit {
 #[derive(Debug)]
 pub(crate) struct DeltaQuery<'q> {
     row: &'q [u8],
-    distance: DistanceFn,
+    form: RowForm,
     rounded: Option<RoundedQuery>,
 }
 
 impl<'q> DeltaQuery<'q> {
-    /// A query of this shape, as bytes.
-    ///
-    /// # Errors
-    /// Where the processor lacks what kernels were told to use.
-    pub(crate) fn new(row: &'q [u8], (shape, metric): (VectorShape, Metric)) -> Result<Self> {
-        let rounding = Rounding::of(shape, metric)?;
-        Ok(Self {
+    /// A query of deltas of such rows, as bytes of a row.
+    pub(crate) fn new(row: &'q [u8], form: RowForm) -> Self {
+        Self {
             row,
-            distance: kernels()?.distance(shape.element, metric),
-            rounded: rounding.map(|rounding| rounding.query(row)),
-        })
+            form,
+            rounded: form.rounding.map(|rounding| rounding.query(row)),
+        }
     }
 }
 
@@ -53,7 +44,7 @@ impl DeltaView {
         (most, farthest): (usize, f32),
         admits: impl Fn(u32, u64) -> bool,
     ) -> (Vec<Hit>, u64) {
-        let mut nearest = Nearest {
+        let mut nearest = NearestRows {
             found: Vec::new(),
             limit: farthest,
             most,
@@ -72,12 +63,12 @@ impl DeltaView {
                 chunk.least(&places, query.rounded.as_ref(), least);
                 for (place, least) in places.iter().zip(&*least) {
                     let row = chunk.number(*place);
-                    let own = chunk.id(row).zip(chunk.row(row, self.row_bytes));
+                    let own = chunk.id(row).zip(chunk.row(row, query.form.row_bytes));
                     let Some((id, vector)) = own.filter(|_| nearest.takes(*least)) else {
                         continue;
                     };
                     scored += 1;
-                    let distance = (query.distance)(query.row, vector);
+                    let distance = (query.form.distance)(query.row, vector);
                     if nearest.takes(distance) && admits(row, id) {
                         nearest.put(Hit { row, id, distance });
                     }
@@ -89,14 +80,14 @@ impl DeltaView {
 }
 
 /// The nearest rows so far.
-struct Nearest {
+struct NearestRows {
     found: Vec<Hit>,
     /// How far away those that are not found yet are at most.
     limit: f32,
     most: usize,
 }
 
-impl Nearest {
+impl NearestRows {
     /// Whether a row at this distance may be one of them. What is no number may.
     fn takes(&self, distance: f32) -> bool {
         distance <= self.limit || distance.is_nan()

@@ -2,20 +2,18 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pageway_types::ElementType;
+use pageway_kernels::KernelSet;
+use pageway_types::{ElementType, Metric, VectorShape};
 use proptest::prelude::*;
 
 use super::*;
 
-const fn shape(dimension: u32) -> VectorShape {
-    VectorShape {
+fn form(dimension: u32) -> RowForm {
+    let shape = VectorShape {
         dimension,
         element: ElementType::U8,
-    }
-}
-
-fn form(dimension: u32) -> RowForm {
-    RowForm::new(shape(dimension), Metric::L2).unwrap()
+    };
+    RowForm::new(KernelSet::detect().unwrap(), shape, Metric::L2)
 }
 
 fn new<'r>(ids: &'r [u64], vectors: &'r [u8]) -> NewRows<'r> {
@@ -82,7 +80,7 @@ proptest! {
         expected.sort_unstable();
         expected.truncate(most);
         let row = [query, 3];
-        let asked = DeltaQuery::new(&row, (shape(2), Metric::L2)).unwrap();
+        let asked = DeltaQuery::new(&row, form(2));
         let (found, scored) = delta.view().nearest(&asked, (most, f32::INFINITY), |_, _| true);
         prop_assert_eq!(scored, living as u64);
         let found: Vec<_> = found.iter().map(|hit| (hit.distance as u32, hit.id)).collect();

@@ -2,7 +2,7 @@
 
 use pageway_graph::{HashTable, NavigationGraph, NavigationScratch};
 use pageway_quant::normalise;
-use pageway_types::{Candidate, NodeId};
+use pageway_types::{Candidate, ClusterId, NodeId};
 
 use crate::error::Result;
 use crate::storage::{ClusterTable, EntryCodes, MeanQuery};
@@ -45,6 +45,38 @@ pub(crate) struct EntryScratch {
     /// Keys of clusters: while they are ranked, of groups before them; after a scan, of those that
     /// were looked into, by number.
     pub(super) clusters: Vec<u64>,
+    /// Those whose nodes were scored.
+    pub(super) scored: ClusterMarks,
+}
+
+/// A bit for each cluster.
+#[derive(Default)]
+pub(super) struct ClusterMarks {
+    words: Vec<u64>,
+}
+
+impl ClusterMarks {
+    /// Bytes of so many clusters.
+    pub(super) const fn bytes(clusters: usize) -> usize {
+        clusters.div_ceil(64) * size_of::<u64>()
+    }
+
+    /// Marks none of so many clusters.
+    pub(super) fn forget(&mut self, clusters: u32) {
+        self.words.clear();
+        self.words.resize(clusters.div_ceil(64) as usize, 0);
+    }
+
+    /// Marks a cluster; whether it was not.
+    pub(super) fn insert(&mut self, cluster: ClusterId) -> bool {
+        let (at, bit) = (cluster.index() / 64, 1 << (cluster.index() % 64));
+        let Some(word) = self.words.get_mut(at) else {
+            return true;
+        };
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
 }
 
 impl EntryScratch {
@@ -105,5 +137,26 @@ impl EntryPart {
                 self.nodes.iter().for_each(|node| visit(*node));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_new_once() {
+        let mut marks = ClusterMarks::default();
+        assert!(
+            marks.insert(ClusterId(3)) && marks.insert(ClusterId(3)),
+            "no room"
+        );
+        marks.forget(70);
+        for cluster in [0, 63, 64, 69].map(ClusterId) {
+            assert!(marks.insert(cluster) && !marks.insert(cluster));
+        }
+        marks.forget(70);
+        assert!(marks.insert(ClusterId(64)));
+        assert_eq!(ClusterMarks::bytes(70), 16);
     }
 }

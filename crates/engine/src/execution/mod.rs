@@ -9,6 +9,7 @@
 //! ```
 
 mod admission;
+mod among;
 mod bounds;
 mod candidates;
 mod dead;
@@ -37,9 +38,11 @@ mod tolerance;
 mod traversal;
 mod visited;
 mod walk;
+mod widen;
 
 pub(crate) use admission::Admission;
 pub use admission::NodeSet;
+pub(crate) use among::WalkAmong;
 pub(crate) use dead::DeadSet;
 pub use driver::{ReadTrace, ReadTurn};
 pub(crate) use entry::{Entry, EntryPart};
@@ -48,7 +51,7 @@ pub(crate) use ladder::{Ladder, LadderNote, QueryLadder};
 pub(crate) use list_rule::{LOOKED_AT, ListRule, ListStep, between, local_dimension};
 pub(crate) use parts::{AnyParts, CachePart, CodePart, FixedPart, Parts};
 pub(crate) use probes::PROBE_BLOCK;
-pub(crate) use query::{CallLists, Gathering, Goal, Query, QuerySizes, WalkAmong};
+pub(crate) use query::{CallLists, Gathering, Goal, Query, QuerySizes};
 pub(crate) use ranking::Neighbor;
 pub(crate) use scratch::{CodeShape, EntryShape, HarvestShape, Hold, IndexShape, Scratch};
 pub(crate) use search::{Finished, Search};

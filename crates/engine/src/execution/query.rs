@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use super::admission::Admission;
+use super::among::WalkAmong;
 use super::ladder::{Ladder, QueryLadder};
 use super::list_rule::ListRule;
 use super::stats::LIST_COST;
@@ -217,10 +218,10 @@ impl QuerySizes {
 
     /// Whether memory laid out for these sizes serves a query of `other`.
     pub(crate) fn cover(self, other: Self) -> bool {
+        // A list is laid out for the longest that it may become.
         let longest = |sizes: Self| sizes.list_limit.max(sizes.capacity);
         self.results >= other.results
             && self.list_size >= other.list_size
-            && self.capacity >= other.capacity
             && longest(self) >= longest(other)
             && self.beam >= other.beam
             && (self.grows() || !other.grows())
@@ -258,46 +259,6 @@ impl CallLists<'_> {
         }
     }
 }
-
-/// A walk among some nodes, the others of which lead on alone.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WalkAmong {
-    /// Share of all nodes that may be answers.
-    pub(crate) share: f64,
-    /// List size where all nodes may be.
-    pub(crate) alone: f64,
-    /// List size that finds as many of all nodes as hold k such, were they spread evenly.
-    pub(crate) list_size: f64,
-    /// Cost from which on a list does not grow any more, in scores of codes.
-    pub(crate) most: f64,
-    /// Places that it may lack before it is given up.
-    pub(crate) longest: f64,
-}
-
-impl WalkAmong {
-    /// The list that is long enough where this share of the near nodes may be answers, if one of
-    /// `depth` is not: that of the query is enough where as many may as everywhere; where fewer
-    /// may, k of them are among more nodes, and take a longer list in proportion.
-    pub(crate) fn longer(self, depth: usize, near: f64) -> Option<f64> {
-        let times = self.share / near.max(f64::MIN_POSITIVE);
-        let needed = self.list_size * times;
-        (times > SHARE_SLACK && (depth as f64) < needed).then_some(needed)
-    }
-
-    /// The list that is long enough where this share of its candidates may be answers: that of all
-    /// nodes where all may, and longer by as many as there are others for each.
-    pub(crate) fn walked(self, near: f64) -> f64 {
-        let others = |share: f64| (1.0 / share.max(f64::MIN_POSITIVE) - 1.0).max(0.0);
-        let expected = others(self.share);
-        if expected == 0.0 {
-            return self.alone;
-        }
-        self.alone + (self.list_size - self.alone) * others(near) / expected
-    }
-}
-
-/// Times that fewer of the near nodes may be answers before that counts.
-const SHARE_SLACK: f64 = 1.1;
 
 /// One query.
 #[derive(Clone, Copy, Debug)]
@@ -395,23 +356,6 @@ mod tests {
             assert!(of(100_000) >= 78, "{gathering:?}");
             assert!(of(1000) <= 10, "{gathering:?}");
         }
-    }
-
-    #[test]
-    fn a_walk_among_some_is_as_long_as_its_candidates_tell() {
-        let among = |share, list_size| WalkAmong {
-            share,
-            alone: 20.0,
-            list_size,
-            most: f64::MAX,
-            longest: f64::MAX,
-        };
-        let half = among(0.5, 30.0);
-        let wanted = [1.0, 0.5, 0.25].map(|near| half.walked(near));
-        assert_eq!(wanted, [20.0, 30.0, 50.0]);
-        assert!(half.walked(0.0) > 1e300);
-        // Where all match some may have died.
-        assert_eq!(among(1.0, 20.0).walked(0.9), 20.0);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use pageway_types::{NodeId, PageId, Place};
 
 use super::bounds::Bounds;
 use super::candidates::CandidateList;
-use super::entry::{EntryPart, EntryScratch};
+use super::entry::{ClusterMarks, EntryPart, EntryScratch};
 use super::held::{HeldPages, Replicas};
 use super::ladder::{LadderNote, LadderNotes};
 use super::probes::ranked_for;
@@ -103,7 +103,7 @@ pub(crate) struct EntryShape {
 impl EntryShape {
     fn bytes_for(self, list_size: usize) -> usize {
         let ranked = self.groups + self.clusters.min(ranked_for(list_size));
-        self.bytes + ranked * size_of::<u64>()
+        self.bytes + ranked * size_of::<u64>() + ClusterMarks::bytes(self.clusters)
     }
 }
 
@@ -141,6 +141,9 @@ impl Hold {
         }
     }
 }
+
+/// Times the list of evenly spread nodes that a search among some of them is likely to grow to.
+const LIKELY_GROWTH: f64 = 2.0;
 
 /// Pages that a query keeps at most.
 const MAX_HELD: usize = 64;
@@ -258,6 +261,17 @@ impl ScratchShape {
         } else {
             self.sizes.list_limit
         }
+    }
+
+    /// The same for what a query remembers: of a search among some nodes, whose list may grow far,
+    /// what it will meet if those are half as frequent near it as they are everywhere.
+    fn remembering(&self, query: &Query<'_>) -> Self {
+        let mut own = *self;
+        if let Some(among) = query.among {
+            let likely = (among.list_size * LIKELY_GROWTH) as usize;
+            own.sizes.list_limit = own.sizes.list_limit.min(likely).max(own.sizes.capacity);
+        }
+        own
     }
 
     fn held_pages(&self) -> usize {
@@ -494,9 +508,10 @@ impl Scratch {
         self.candidates.reset(sizes.capacity, shape.turned_away());
         self.candidates.take_off(sizes.list_size);
         self.ranking.reset((shape.ranked(), sizes.results), radius);
-        self.seen.nodes.reset(shape.visited_slots());
-        self.seen.pages.reset(shape.page_slots());
-        self.seen.exact.reset(shape.scored_slots());
+        let remembered = shape.remembering(query);
+        self.seen.nodes.reset(remembered.visited_slots());
+        self.seen.pages.reset(remembered.page_slots());
+        self.seen.exact.reset(remembered.scored_slots());
         self.pages.frontier.clear();
         self.pages.targets.clear();
         self.pages.absorbed.clear();

@@ -15,50 +15,24 @@
 //! A stage is over when nothing is wanted and nothing is in flight. `Search` moves the traversals
 //! of all segments from stage to stage together.
 //!
-//! `choose` is the schedule, `harvest` decides what a page gives beside its target, `refine` what
-//! is read at the end; each in its file. Every structure is order-independent and what depends on
-//! order follows the order of requests: so the answer does not depend on the order in which reads
-//! complete, nor on the driver, unless the schedule is a pipeline told to take pages as they come.
+//! `choose` is the schedule, `harvest` decides what a page gives beside its target, `widen` how far
+//! a list grows, `refine` what is read at the end; each in its file. Every structure is
+//! order-independent and what depends on order follows the order of requests: so the answer does
+//! not depend on the order in which reads complete, nor on the driver, unless the schedule is a
+//! pipeline told to take pages as they come.
 //!
 //! Greedy beam search with product codes and exact distances in passing: Subramanya et al., NeurIPS
 //! 2019.
 
-use pageway_types::{Guide, NodeId, PageId};
+use pageway_types::{NodeId, PageId};
 
 use super::bounds::Bounds;
-use super::candidates::{CandidateList, Horizon, key_distance, key_node};
+use super::candidates::{CandidateList, Horizon, key_node};
 use super::pipeline::Pipelining;
-use super::query::{Gathering, WalkAmong};
 use super::scan::Nearby;
 use super::{Goal, Parts, Query, QuerySizes, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
 use crate::spec::StopSpec;
-
-/// Share of a candidate list that must lie within the radius for a range search to go on with a
-/// list of twice the size (Starling's phi).
-const RANGE_SHARE: f32 = 0.5;
-
-/// Share of the radius by which the estimate of a candidate may exceed it: about the error of a
-/// code.
-const RANGE_SLACK: f32 = 0.05;
-
-/// Share of the list of one of several segments that the list of all would have to hold for it to
-/// be doubled. All of it where it is scanned, which begins anew then.
-const SEGMENT_SHARE: f32 = 0.5;
-
-/// Share of the distance of the last candidate of that list by which one may exceed it and still be
-/// followed: what lies just beyond it leads to what lies within.
-const SEGMENT_SLACK: f32 = 0.05;
-
-/// Share of a candidate list that must not have died for its walk to be over.
-const LIVING_SHARE: f32 = 0.75;
-
-/// Candidates that may be answers beside those there are, before a walk among some nodes is given
-/// up for want of them: few candidates tell little.
-const ADMITTED_SLACK: usize = 2;
-
-/// Part of its length that a list grows by at least.
-const LEAST_GROWTH: usize = 4;
 
 /// A page that is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -390,239 +364,6 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// Ends the query in this segment: its scratch (which holds the ranking) and its counters.
     pub(crate) fn finish(self) -> (&'t mut Scratch, QueryStats) {
         (self.scratch, self.stats)
-    }
-
-    /// Whether a longer candidate list promises more: where many of the candidates are such as the
-    /// list of all segments would hold, down to distance `nearer`.
-    pub(super) fn promises_more(&self, nearer: u32) -> bool {
-        let size = self.scratch.candidates.capacity();
-        if self.query.lists_admitted
-            || size >= self.scratch.shape.sizes.list_limit
-            || self
-                .query
-                .among
-                .is_some_and(|among| self.is_too_dear(among))
-        {
-            return false;
-        }
-        self.lacks_candidates(nearer)
-    }
-
-    /// Whether a walk among some nodes is to be given up: for what it has cost, or for what it
-    /// would with a list that is long enough, where its candidates tell how long that is.
-    fn is_too_dear(&self, among: WalkAmong) -> bool {
-        let gathering = self.scratch.shape.index.gathering();
-        let spent = self.stats.cost(gathering.expansion_cost());
-        let depth = self.scratch.candidates.depth().max(1);
-        match gathering {
-            Gathering::Scanning => {
-                let longer = among.longer(depth, self.nearby.share());
-                longer.map_or(spent, |needed| spent * needed / depth as f64) > among.most
-            }
-            Gathering::Reading => {
-                // What was read is read: the rest of the walk against the whole of a scan.
-                let rest = self.walked_list(among, ADMITTED_SLACK) - depth as f64;
-                let each = spent / self.stats.hops.max(depth as u64) as f64;
-                let is_long = rest > among.longest * self.part();
-                is_long || rest * each > among.most || spent > among.most * 2.0
-            }
-            // One more, since a short list may hold none by chance.
-            Gathering::InMemory => {
-                let wanted = self.wanted_admitted(among) as f64;
-                spent * (wanted / (self.count_admitted() + 1) as f64).max(1.0) > among.most
-            }
-        }
-    }
-
-    /// Share of all nodes that this segment has.
-    fn part(&self) -> f64 {
-        let shape = &self.scratch.shape;
-        shape.index.nodes as f64 / shape.among.nodes.max(1) as f64
-    }
-
-    /// The list that a walk among some nodes should have in this segment, were so many more of its
-    /// candidates such that may be answers.
-    fn walked_list(&self, among: WalkAmong, more: usize) -> f64 {
-        let listed = self.scratch.candidates.keys().len().max(1);
-        let admitted = (self.count_admitted() + more).min(listed);
-        let near = admitted as f64 / listed as f64;
-        // Where pages are scored whole, the list lacks what was near.
-        let wanted = if self.parts.execution.harvest.scores_pages() {
-            among.alone / near.max(f64::MIN_POSITIVE)
-        } else {
-            among.walked(near)
-        };
-        wanted * self.part()
-    }
-
-    /// Whether a walk among some nodes ends before its list is what it should be: all that may be
-    /// answers are to be scanned then.
-    pub(super) fn falls_short(&self) -> bool {
-        let is_walk = self.query.among.is_some() && !self.query.lists_admitted;
-        let is_whole = self.scratch.candidates.capacity() >= self.scratch.shape.index.nodes;
-        is_walk && !is_whole && self.lacks_candidates(u32::MAX)
-    }
-
-    /// Whether the list should be longer, were that possible.
-    fn lacks_candidates(&self, nearer: u32) -> bool {
-        let candidates = &self.scratch.candidates;
-        let size = candidates.capacity();
-        match self.query.goal {
-            // How many lie within is known once fine codes are read.
-            Goal::Within { .. } if self.stage == Stage::Gather && self.reads_fine_codes() => false,
-            Goal::Within { .. } => self.scratch.ranking.len() as f32 >= RANGE_SHARE * size as f32,
-            Goal::Nearest if self.lacks_living() => true,
-            // Lists of one segment grow for want of living candidates alone.
-            Goal::Nearest
-                if self.query.admission.is_open() && self.scratch.shape.among.segments == 1 =>
-            {
-                false
-            }
-            Goal::Nearest if self.query.admission.is_open() => {
-                let within = candidates.count_within(nearer) as f32;
-                let share = match self.scratch.shape.index.gathering() {
-                    Gathering::Scanning => 1.0,
-                    Gathering::Reading | Gathering::InMemory => SEGMENT_SHARE,
-                };
-                candidates.is_full() && within >= share * size as f32
-            }
-            Goal::Nearest => self.lacks_admitted(),
-        }
-    }
-
-    /// Whether too few of the candidates may be answers: fewer than a list that is long enough
-    /// among all nodes holds of them; of a scan, whose candidates all may, whether it looked into
-    /// too few clusters for the share of those that may.
-    fn lacks_admitted(&self) -> bool {
-        let (candidates, sizes) = (&self.scratch.candidates, self.scratch.shape.sizes);
-        let count = self.count_admitted();
-        match (self.query.among, self.scratch.shape.index.gathering()) {
-            (Some(among), Gathering::Scanning) => {
-                let near = self.nearby.share();
-                let longer = among.longer(candidates.depth(), near);
-                count < sizes.results || longer.is_some()
-            }
-            (Some(among), Gathering::Reading) => {
-                self.walked_list(among, 0) > candidates.capacity() as f64
-            }
-            (Some(among), Gathering::InMemory) => count < self.wanted_admitted(among),
-            (None, _) => count < sizes.list_size,
-        }
-    }
-
-    /// Candidates that may be answers.
-    fn count_admitted(&self) -> usize {
-        let keys = self.scratch.candidates.keys().iter();
-        let admitted = |key: &&u64| self.query.admission.admits(key_node(**key));
-        keys.filter(admitted).count()
-    }
-
-    /// Candidates that may be answers in a list of this segment that is long enough.
-    fn wanted_admitted(&self, among: WalkAmong) -> usize {
-        let sizes = self.scratch.shape.sizes;
-        let part = sizes.list_size as f64 / self.query.sizes.list_size.max(1) as f64;
-        let wanted = (among.list_size * among.share * part) as usize;
-        wanted.max(sizes.results)
-    }
-
-    /// The list to go on with: twice as long, or as long as holds enough that may be answers.
-    fn longer_list(&self) -> usize {
-        let size = self.scratch.candidates.capacity();
-        let twice = size * 2;
-        let enough = match (self.query.among, self.scratch.shape.index.gathering()) {
-            (Some(among), Gathering::Reading) => self.walked_list(among, 0).ceil() as usize,
-            (Some(among), Gathering::InMemory) => {
-                let wanted = size * self.wanted_admitted(among);
-                wanted.div_ceil(self.count_admitted().max(1))
-            }
-            _ => twice,
-        };
-        let limit = self.scratch.shape.sizes.list_limit;
-        enough
-            .clamp(size + size.div_ceil(LEAST_GROWTH), twice)
-            .min(limit)
-    }
-
-    /// Whether too many candidates of a full list died for the others to be a list.
-    fn lacks_living(&self) -> bool {
-        let (candidates, admission) = (&self.scratch.candidates, self.query.admission);
-        if !admission.has_dead() || !admission.is_open() || !candidates.is_full() {
-            return false;
-        }
-        let living = candidates
-            .keys()
-            .iter()
-            .filter(|key| admission.admits(key_node(**key)));
-        let shape = &self.scratch.shape;
-        let enough = (LIVING_SHARE * shape.sizes.list_size as f32) as usize;
-        let alone = shape.among.segments == 1;
-        let least = if alone { self.query.sizes.results } else { 1 };
-        living.count() < enough.max(least)
-    }
-
-    /// Makes the candidate list longer and goes on gathering, with candidates hardly farther than
-    /// `nearer`. In a range search, what is beyond the radius by more than estimates err leads
-    /// nowhere from then on.
-    pub(super) fn widen(&mut self, nearer: u32) {
-        let farthest = match (self.query.goal, self.parts.codes.quantizer.metric()) {
-            (Goal::Within { radius }, Guide::L2 | Guide::Cosine) => {
-                radius + RANGE_SLACK * radius.abs()
-            }
-            (Goal::Nearest, _) if self.query.admission.is_open() && !self.lacks_living() => {
-                let end = key_distance(u64::from(nearer) << 32);
-                // A list of all that is not full has no end.
-                let farthest = end + SEGMENT_SLACK * end.abs();
-                if end.is_nan() {
-                    f32::INFINITY
-                } else {
-                    farthest
-                }
-            }
-            // What lies near results need not lie near the radius: the walk passes through it.
-            (Goal::Within { .. }, Guide::InnerProduct) | (Goal::Nearest, _) => f32::INFINITY,
-        };
-        let size = self.longer_list();
-        self.scratch.candidates.grow(size, farthest);
-        self.stage = Stage::Gather;
-    }
-
-    /// Candidates that may be answers: those that were scored while they were gathered, where only
-    /// those are, else all.
-    pub(super) fn found(&self) -> usize {
-        let fine = self.parts.vectors.is_coded() && self.deviations().is_some();
-        let scored = if fine {
-            self.parts.entry.clusters().is_none()
-        } else {
-            self.parts.execution.refine.is_inline()
-        };
-        if scored {
-            self.scratch.ranking.len()
-        } else {
-            self.scratch.candidates.keys().len()
-        }
-    }
-
-    /// Whether the last third of the listed candidates that were taken holds an answer: then those
-    /// behind it may as well.
-    pub(super) fn answers_lie_deep(&self) -> bool {
-        let candidates = &self.scratch.candidates;
-        let depth = candidates.depth();
-        let mut last = candidates.keys().iter().take(depth).skip(depth - depth / 3);
-        let ranking = &self.scratch.ranking;
-        self.query.lists_admitted && last.any(|key| ranking.holds(key_node(*key)))
-    }
-
-    /// Goes on with half as many more of the candidates that the list holds; false where all of
-    /// them were taken.
-    pub(super) fn deepen(&mut self) -> bool {
-        let candidates = &mut self.scratch.candidates;
-        let (depth, capacity) = (candidates.depth(), candidates.capacity());
-        if depth == 0 || depth >= capacity {
-            return false;
-        }
-        candidates.take_off(depth + depth.div_ceil(2));
-        self.stage = Stage::Gather;
-        true
     }
 
     /// The candidates.

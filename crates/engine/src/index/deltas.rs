@@ -8,7 +8,6 @@ use pageway_types::NodeId;
 use super::collect::Answer;
 use super::{Index, Version};
 use crate::delta::{Delta, DeltaQuery, DeltaView, Hit};
-use crate::error::Result;
 use crate::filter::Filter;
 use crate::options::{Answers, Queries, SearchOptions};
 
@@ -24,10 +23,10 @@ impl Index {
         version: &Version,
         (queries, options): (&Queries<'_>, &SearchOptions),
         answers: &mut Answers,
-    ) -> Result<()> {
-        if version.deltas.is_empty() {
-            return Ok(());
-        }
+    ) {
+        let Some(form) = version.deltas.first().map(|delta| delta.form()) else {
+            return;
+        };
         let mut first = version.node_count();
         let mut scanned = Vec::new();
         for delta in version.chain() {
@@ -44,23 +43,19 @@ impl Index {
         let row_bytes = self.shape().row_bytes();
         let rows = queries.rows.chunks_exact(row_bytes).enumerate();
         let each = rows.map(|(number, row)| {
-            let query = DeltaQuery::new(row, (self.shape(), self.metric()))?;
-            let own: Vec<Answer> = answers.of_query(number).collect();
+            let query = DeltaQuery::new(row, form);
             let admits = |node| admits(queries, number, node);
-            let farthest = options.radius.unwrap_or(f32::INFINITY);
-            let (mut hits, mut scored) =
-                hits(&scanned, &query, (options.k, worst(&own, options)), admits);
-            if hits
-                .iter()
-                .any(|hit| own.iter().any(|own| own.id == hit.id))
-            {
+            let scan = |farthest| scan(&scanned, &query, (options.k, farthest), admits);
+            let own: Vec<Answer> = answers.of_query(number).collect();
+            let (hits, scored) = scan(farthest(&own, options));
+            let replaces = |hit: &Answer| own.iter().any(|own| own.id == hit.id);
+            if hits.iter().any(replaces) {
                 // What it replaces leaves a place to one farther away.
-                (hits, scored) = self::hits(&scanned, &query, (options.k, farthest), admits);
+                return scan(farthest(&[], options));
             }
-            Ok((hits, scored))
+            (hits, scored)
         });
-        let (hits, scored): (Vec<Vec<Answer>>, Vec<u64>) =
-            each.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        let (hits, scored): (Vec<Vec<Answer>>, Vec<u64>) = each.unzip();
         for (stats, scored) in answers.stats.iter_mut().zip(scored) {
             stats.exact_distances += scored;
         }
@@ -68,7 +63,6 @@ impl Index {
             answers.merge(&hits, options);
         }
         answers.attributes = documents(queries, answers, &scanned);
-        Ok(())
     }
 }
 
@@ -82,7 +76,7 @@ struct Scanned<'f> {
 
 /// The rows of deltas that are at most `farthest` away, `k` of each at most, and how many distances
 /// that took.
-fn hits(
+fn scan(
     deltas: &[Scanned<'_>],
     query: &DeltaQuery<'_>,
     (k, farthest): (u32, f32),
@@ -104,13 +98,12 @@ fn hits(
 }
 
 /// How far away a row may be that is an answer beside those of segments.
-fn worst(own: &[Answer], options: &SearchOptions) -> f32 {
-    match options.radius {
-        Some(radius) => radius,
-        None if own.len() < options.k as usize => f32::INFINITY,
-        None => own
-            .last()
-            .map_or(f32::INFINITY, |last| last.distance + last.error),
+fn farthest(own: &[Answer], options: &SearchOptions) -> f32 {
+    let is_full = own.len() >= options.k as usize;
+    match (options.radius, own.last()) {
+        (Some(radius), _) => radius,
+        (None, Some(last)) if is_full => last.distance + last.error,
+        (None, _) => f32::INFINITY,
     }
 }
 

@@ -37,6 +37,9 @@ const WALK_PART: f64 = 0.5;
 struct Costs {
     walk: f64,
     scan: f64,
+    /// Of the scan what a walk is compared with before it is given up: without the reads that end
+    /// both, where those of a walk come last.
+    most: f64,
     /// Places that the list of a walk may lack before it is given up for the scan.
     longest: f64,
     /// An expansion, beside codes and pages.
@@ -172,14 +175,15 @@ impl Version {
             Some(_) | None => (vectors, Strategy::ScanVectors),
         };
         let longest = match scans {
-            Strategy::ScanCodes => MOST_WALKED * list,
-            Strategy::ScanVectors | Strategy::Walk => f64::INFINITY,
+            Strategy::ScanCodes if reads => MOST_WALKED * list,
+            Strategy::ScanCodes | Strategy::ScanVectors | Strategy::Walk => f64::INFINITY,
         };
         let walks_far = reads && expanded > most && scans == Strategy::ScanCodes;
         let is_better = scan <= walk || walks_far || matches <= MIN_MATCHES;
         Costs {
             walk,
             scan,
+            most: if reads { scan } else { (scan - read).max(0.0) },
             longest,
             expansion,
             scans,
@@ -208,12 +212,18 @@ impl Version {
         (matched, costs): (&Matched, &Costs),
     ) -> Option<WalkAmong> {
         let share = self.share_of(matched);
-        let calibration = &self.manifest.calibration;
+        let alone = f64::from(list_size);
+        let (manifest, k) = (&self.manifest, options.k);
         options.radius.is_none().then(|| WalkAmong {
             share,
-            alone: list_size.into(),
-            list_size: calibration.list_size_among(options.k, list_size, share),
-            most: costs.scan,
+            alone,
+            // Where pages are scored whole, the list lacks what was near.
+            list_size: if manifest.spec.execution.harvest.scores_pages() {
+                alone / share.max(f64::MIN_POSITIVE)
+            } else {
+                manifest.calibration.list_size_among(k, list_size, share)
+            },
+            most: costs.most,
             longest: costs.longest,
         })
     }
@@ -310,7 +320,7 @@ impl Index {
             rescued = 0;
         }
         answers.filter = Some(costs.report(matched, (&answers, rescued)));
-        self.add_deltas(version, (queries, options), &mut answers)?;
+        self.add_deltas(version, (queries, options), &mut answers);
         Ok((answers, outcomes))
     }
 

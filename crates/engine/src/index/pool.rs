@@ -13,7 +13,7 @@ use crate::execution::driver::{self, Job, Outcomes, Worker, WorkerShape, timed_o
 use crate::memory::format_bytes;
 
 /// An idle worker is taken for a search that needs less if it is at most so many times as large: a
-/// larger one is left to searches beside it.
+/// larger one is left to searches beside it, as long as there is room for another.
 const LARGEST_FIT: u64 = 2;
 
 /// Lends workers out.
@@ -58,8 +58,10 @@ struct Idle {
 pub(crate) struct Wanted<'w> {
     /// What it is to search.
     pub(crate) segments: &'w [Segment],
-    /// How large it is at least.
+    /// How large it is made.
     pub(crate) shape: WorkerShape,
+    /// How large one is at least that will do.
+    pub(crate) least: WorkerShape,
     /// Bytes of that.
     pub(crate) bytes: u64,
     /// Bytes of all workers at most.
@@ -206,11 +208,17 @@ fn too_large(wanted: Wanted<'_>) -> Error {
 }
 
 impl PoolState {
-    /// The smallest idle worker that serves what is wanted and is not much larger.
+    /// The smallest idle worker that serves what is wanted and is not much larger. Where there is
+    /// no room for another beside it, any that serves as many queries, though of fewer reads in
+    /// flight: two that take turns would be made again and again.
     fn take(&mut self, wanted: Wanted<'_>) -> Option<Idle> {
-        let most = wanted.bytes.saturating_mul(LARGEST_FIT);
+        let (shape, most) = if self.held + wanted.bytes > wanted.budget {
+            (wanted.least, u64::MAX)
+        } else {
+            (wanted.shape, wanted.bytes.saturating_mul(LARGEST_FIT))
+        };
         let serves = |idle: &Idle| {
-            let fits = idle.worker.shape.covers(&wanted.shape) && idle.bytes <= most;
+            let fits = idle.worker.shape.covers(&shape) && idle.bytes <= most;
             fits && idle.version == wanted.version
         };
         let fitting = self

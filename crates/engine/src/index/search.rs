@@ -114,7 +114,7 @@ impl Index {
         let lists = CallLists::fixed(sizes);
         let found = self.search_sized(place, options, lists, watch)?;
         let (mut answers, outcomes) = found;
-        self.add_deltas(version, (queries, options), &mut answers)?;
+        self.add_deltas(version, (queries, options), &mut answers);
         if options.radius.is_none() && queries.admitted.is_none() {
             let calibration = &version.manifest.calibration;
             answers.expected_recall = calibration.expected_recall(options.k, list_size);
@@ -289,6 +289,7 @@ impl Index {
         let wanted = Wanted {
             segments: &call.version.segments,
             shape,
+            least: WorkerShape::compact(shape.interleave, call.lists.sizes),
             bytes: call.version.worker_bytes(&shape),
             budget: call.version.for_searches(),
             version: call.version.number,

@@ -230,7 +230,11 @@ impl WriterOpening<'_> {
 
     fn row_form(&self) -> Result<RowForm> {
         let shape = &self.manifest.spec.shape;
-        RowForm::new(shape.vectors(), shape.metric)
+        Ok(RowForm::new(
+            crate::source::kernels()?,
+            shape.vectors(),
+            shape.metric,
+        ))
     }
 
     fn check_flush(&self, rows: u32, build_memory: u64, index_memory: u64) -> Result<()> {

@@ -1,9 +1,12 @@
 //! `pageway lab filter`: searches among rows that match.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
+use pageway::source::TextRead;
 use pageway::{Error, MemoryWish, OsVfs, Preset, Result, Vfs};
+use pageway_formats::{AttributesWish, open_attributes};
 use pageway_lab::filter::{
     DesignRecord, FilterCells, FilterRecord, FilterSuite, FilterSummary, write_questions,
 };
@@ -20,10 +23,13 @@ Examples:
     --out all
   pageway lab filter --base mine.fbin --queries q.fbin --metric l2 --preset diskann \\
     --preset pageann --batch 1 --rounds 0 --out two
+  pageway lab filter --base base.u8bin --queries q.u8bin --metric l2 --tags base.spmat \\
+    --query-tags q.spmat --out tags
 
 Rows get ranks by distance to four of the queries, and one at random; a filter is 'rank < n'. Nine
 selectivities (all rows to none) by three correlations: the rows that match lie around the queries,
-anywhere, or far from them. --out keeps cells.jsonl, a record of every design and cell;
+anywhere, or far from them. With --tags and --query-tags, as the filter track of
+big-ann-benchmarks has them, rows match that have all tags of the query. --out keeps cells.jsonl, a record of every design and cell;
 summary.json; the indexes; and questions.jsonl and ranks.ibin, with which
 crates/lab/comparators/filter.py asks other libraries. docs/lab/filters.md says what the figures
 mean.";
@@ -55,6 +61,14 @@ pub(crate) struct FilterArguments {
     #[arg(short, value_name = "K", default_value_t = 10)]
     k: u32,
 
+    /// Tags of the rows in place of made attributes: .spmat, or lists of numbers in a field 'tags'
+    #[arg(long, value_name = "FILE", requires = "query_tags")]
+    tags: Option<PathBuf>,
+
+    /// Tags that each query asks for
+    #[arg(long, value_name = "FILE", requires = "tags")]
+    query_tags: Option<PathBuf>,
+
     /// Queries of a call: those of one share pages and the set of rows that match
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
@@ -79,7 +93,18 @@ impl FilterArguments {
         }
         let like = (shape, self.data.metric);
         let data = (rows.as_slice(), queries.as_slice());
-        let cells = FilterCells::new(data, like, self.k as usize, &session.progress)?;
+        let k = self.k as usize;
+        let cells = match self.tags.as_deref().zip(self.query_tags.as_deref()) {
+            None => FilterCells::new(data, like, k, &session.progress)?,
+            Some((rows, queries)) => {
+                let tags = (
+                    self.documents(rows, session)?,
+                    self.documents(queries, session)?,
+                );
+                let tags = (tags.0.as_ref(), tags.1.as_ref());
+                FilterCells::of_tags(data, tags, like, k, &session.progress)?
+            }
+        };
         write_questions(&self.out, &cells)?;
         let suite = FilterSuite {
             rows: &rows,
@@ -107,6 +132,17 @@ impl FilterArguments {
         let json = json.map_err(|error| Error::invalid(error.to_string()))?;
         pageway_lab::write_text(&self.out.join("summary.json"), &json)?;
         Outcome::new(describe(&summary, &records), &summary)
+    }
+
+    /// Attributes in a file.
+    fn documents(&self, path: &Path, session: &Session) -> Result<Box<dyn TextRead>> {
+        let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+        let wish = AttributesWish {
+            scratch: self.out.clone(),
+            beside: None,
+            schema: None,
+        };
+        open_attributes(&vfs, path, &wish, &session.progress)
     }
 
     fn designs(&self) -> Vec<Preset> {

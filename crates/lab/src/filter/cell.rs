@@ -5,23 +5,32 @@ use pageway::{Error, Filter, Metric, Progress, Result, VectorShape};
 
 use super::axes::{Correlation, Selectivity};
 use super::ranks::{Ranks, field_names};
+use super::tags::RowTags;
 use crate::nearest::nearest;
 
 /// All cells over one set of data.
 pub struct FilterCells {
     /// All of them, by selectivity, then correlation.
     pub cells: Vec<FilterCell>,
-    pub(super) ranks: Ranks,
+    pub(super) attributes: RowAttributes,
 }
 
-/// One selectivity and correlation: a question for each anchor.
+/// What rows are filtered by.
+pub(super) enum RowAttributes {
+    /// Numbers that the suite makes.
+    Ranks(Ranks),
+    /// Tags that come with the data.
+    Tags(RowTags),
+}
+
+/// One selectivity and correlation: a question for each anchor, or for each filter that there is.
 #[derive(Clone, Debug)]
 pub struct FilterCell {
     /// How many rows match.
     pub selectivity: Selectivity,
     /// How those lie to the queries.
     pub correlation: Correlation,
-    /// Rows that match.
+    /// Rows that match; of several filters the mean.
     pub matches: u64,
     /// Questions.
     pub questions: Vec<FilterQuestion>,
@@ -30,12 +39,10 @@ pub struct FilterCell {
 /// Queries under one filter.
 #[derive(Clone, Debug)]
 pub struct FilterQuestion {
-    /// Name of the field.
-    pub field: String,
-    /// Its number.
-    pub(super) column: usize,
-    /// Rows match whose rank is below.
-    pub below: u64,
+    /// Which rows match.
+    pub asked: Asked,
+    /// How many those are.
+    pub matches: u64,
     /// Numbers of the queries.
     pub queries: Vec<u32>,
     /// Rows that match and are nearest, twice as many as are asked for, so that ties are known;
@@ -43,10 +50,33 @@ pub struct FilterQuestion {
     pub truth: Option<Truth>,
 }
 
+/// What a filter asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// A rank below a bound.
+    Rank {
+        /// Name of the field.
+        field: String,
+        /// Its number.
+        column: usize,
+        /// The bound.
+        below: u64,
+    },
+    /// Tags, all of which a row has.
+    Tags(Vec<u32>),
+}
+
 impl FilterQuestion {
     /// The filter as it is written.
     pub fn text(&self) -> String {
-        format!("{} < {}", self.field, self.below)
+        match &self.asked {
+            Asked::Rank { field, below, .. } => format!("{field} < {below}"),
+            Asked::Tags(tags) if tags.is_empty() => "true".to_owned(),
+            Asked::Tags(tags) => {
+                let own = tags.iter().map(|tag| format!("tags = {tag}"));
+                own.collect::<Vec<String>>().join(" and ")
+            }
+        }
     }
 
     /// The filter.
@@ -55,6 +85,30 @@ impl FilterQuestion {
     /// As those of expressions are.
     pub fn filter(&self) -> Result<Filter> {
         Filter::expression(&self.text())
+    }
+
+    /// Finds the nearest of the rows that match, which are `own`.
+    pub(super) fn answer(
+        &mut self,
+        (rows, queries): (&[u8], &[u8]),
+        (own, k): (&[u32], usize),
+        like: (VectorShape, Metric),
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        if own.is_empty() {
+            return Ok(());
+        }
+        let row_bytes = like.0.row_bytes();
+        let (among, asked) = (
+            gathered(rows, own, row_bytes),
+            self.rows_of(queries, row_bytes),
+        );
+        let mut truth = nearest(&among, &asked, like, (2 * k).min(own.len()), progress)?;
+        for id in &mut truth.ids {
+            *id = own.get(*id as usize).copied().unwrap_or(u32::MAX);
+        }
+        self.truth = Some(truth);
+        Ok(())
     }
 
     /// Vectors of the queries, of all.
@@ -87,14 +141,18 @@ impl FilterCells {
                 let matches = selectivity.of(count);
                 let mut questions = Vec::new();
                 for (column, asked) in ranks.asked(correlation) {
+                    let own = ranks.below((column, matches));
                     let mut question = FilterQuestion {
-                        field: field_names().nth(column).unwrap_or_default(),
-                        column,
-                        below: matches,
+                        asked: Asked::Rank {
+                            field: field_names().nth(column).unwrap_or_default(),
+                            column,
+                            below: matches,
+                        },
+                        matches,
                         queries: asked,
                         truth: None,
                     };
-                    question.truth = answer(&question, &ranks, (rows, queries), like, k, progress)?;
+                    question.answer((rows, queries), (&own, k), like, progress)?;
                     questions.push(question);
                 }
                 cells.push(FilterCell {
@@ -105,43 +163,32 @@ impl FilterCells {
                 });
             }
         }
-        Ok(Self { cells, ranks })
+        Ok(Self {
+            cells,
+            attributes: RowAttributes::Ranks(ranks),
+        })
     }
 
     /// Whether a row matches a question.
     pub(super) fn matches(&self, question: &FilterQuestion, row: u32) -> bool {
-        let ranks = self.ranks.columns().get(question.column);
-        let rank = ranks.and_then(|ranks| ranks.get(row as usize));
-        rank.is_some_and(|rank| u64::from(*rank) < question.below)
+        match (&self.attributes, &question.asked) {
+            (RowAttributes::Ranks(ranks), Asked::Rank { column, below, .. }) => {
+                let ranks = ranks.columns().get(*column);
+                let rank = ranks.and_then(|ranks| ranks.get(row as usize));
+                rank.is_some_and(|rank| u64::from(*rank) < *below)
+            }
+            (RowAttributes::Tags(rows), Asked::Tags(tags)) => rows.has_all(row, tags),
+            _ => false,
+        }
     }
-}
 
-/// The nearest that match.
-fn answer(
-    question: &FilterQuestion,
-    ranks: &Ranks,
-    (rows, queries): (&[u8], &[u8]),
-    like: (VectorShape, Metric),
-    k: usize,
-    progress: &dyn Progress,
-) -> Result<Option<Truth>> {
-    let column = ranks.columns().get(question.column);
-    let own = (0..).zip(column.into_iter().flatten());
-    let own = own.filter(|(_, rank)| u64::from(**rank) < question.below);
-    let own: Vec<u32> = own.map(|(row, _)| row).collect();
-    if own.is_empty() {
-        return Ok(None);
+    /// A JSON object a row.
+    pub(super) fn documents(&self) -> Vec<String> {
+        match &self.attributes {
+            RowAttributes::Ranks(ranks) => ranks.documents(),
+            RowAttributes::Tags(rows) => rows.documents(),
+        }
     }
-    let row_bytes = like.0.row_bytes();
-    let (among, asked) = (
-        gathered(rows, &own, row_bytes),
-        question.rows_of(queries, row_bytes),
-    );
-    let mut truth = nearest(&among, &asked, like, (2 * k).min(own.len()), progress)?;
-    for id in &mut truth.ids {
-        *id = own.get(*id as usize).copied().unwrap_or(u32::MAX);
-    }
-    Ok(Some(truth))
 }
 
 /// Some of the rows, one after the other.

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! ranks    synthetic attributes: ranks of rows by distance to a few queries, and at random
+//! tags     tags that come with rows and queries, as filters
 //! axes     how many rows match, and how they lie to the queries
 //! cell     the questions of each, with exact answers
 //! suite    designs built once each, and searched cell by cell
@@ -17,10 +18,11 @@ mod others;
 mod ranks;
 mod record;
 mod suite;
+mod tags;
 mod tally;
 
 pub use axes::{Correlation, Selectivity};
-pub use cell::{FilterCell, FilterCells, FilterQuestion};
+pub use cell::{Asked, FilterCell, FilterCells, FilterQuestion};
 pub use others::write_questions;
 pub use record::{DesignRecord, FilterRecord, FilterSummary, WorstCell};
 pub use suite::FilterSuite;

@@ -66,6 +66,13 @@ impl Ranks {
         &self.by_field
     }
 
+    /// Rows whose rank in a field is below a bound.
+    pub(super) fn below(&self, (column, bound): (usize, u64)) -> Vec<u32> {
+        let ranks = (0..).zip(self.by_field.get(column).into_iter().flatten());
+        let own = ranks.filter(|(_, rank)| u64::from(**rank) < bound);
+        own.map(|(row, _)| row).collect()
+    }
+
     /// A JSON object a row.
     pub(super) fn documents(&self) -> Vec<String> {
         let names: Vec<String> = field_names().collect();
@@ -88,6 +95,7 @@ impl Ranks {
         match correlation {
             Correlation::Positive => self.queries.iter().map(first).enumerate().collect(),
             Correlation::Negative => self.queries.iter().map(last).enumerate().collect(),
+            Correlation::Given => Vec::new(),
             Correlation::None => {
                 let drawn = self.drawn.iter().cloned();
                 drawn.map(|queries| (ANCHORS, queries)).collect()

@@ -19,7 +19,8 @@ pub struct FilterRecord {
     pub correlation: Correlation,
     /// Rows that match.
     pub matches: u64,
-    /// Rows that each query is owed: the k asked for, or all that match.
+    /// Rows that each query is owed: the k asked for, or all that match; of several filters the
+    /// most.
     pub owed: usize,
     /// What was counted.
     #[serde(flatten)]

@@ -10,7 +10,7 @@ use pageway::{
     OpenOptions, Preset, Progress, Queries, Result, SearchOptions, VectorShape,
 };
 
-use super::axes::{Correlation, Selectivity};
+use super::axes::Selectivity;
 use super::cell::{FilterCell, FilterCells, FilterQuestion};
 use super::record::{DesignRecord, FilterRecord, FilterSummary};
 use super::tally::Tally;
@@ -61,7 +61,7 @@ impl FilterSuite<'_> {
         progress: &dyn Progress,
         tell: &mut dyn FnMut(&FilterRecord) -> Result<()>,
     ) -> Result<FilterSummary> {
-        let documents = cells.ranks.documents();
+        let documents = cells.documents();
         let (mut designs, mut refusals) = (Vec::new(), Vec::new());
         for preset in &self.presets {
             let built = self.build(*preset, &documents, progress);
@@ -137,7 +137,7 @@ impl FilterSuite<'_> {
         let plain = cells.cells.iter().filter(|cell| cell.selectivity == whole);
         let all = plain.map(|cell| (cell, false));
         let all = all.chain(cells.cells.iter().map(|cell| (cell, true)));
-        let count = cells.cells.len() + Correlation::ALL.len();
+        let count = all.clone().count();
         progress.stage("search cell by cell", count as u64);
         for (cell, is_filtered) in all {
             progress.check()?;
@@ -161,12 +161,13 @@ impl FilterSuite<'_> {
             .map(|question| self.calls(question, is_filtered))
             .collect::<Result<_>>()?;
         let k = self.k as usize;
-        let owed = k.min(cell.matches as usize);
-        let mut tally = Tally::default();
+        let (mut tally, mut most) = (Tally::default(), 0);
         for calls in &asked {
             let answers = self.search(index, calls)?;
             let question = calls.question;
             let truth: Option<&Truth> = question.truth.as_ref();
+            let owed = k.min(question.matches as usize);
+            most = owed.max(most);
             let matches = |row: u32| cells.matches(question, row);
             tally.take(&answers, (truth, k, owed), &matches)?;
         }
@@ -176,7 +177,7 @@ impl FilterSuite<'_> {
             selectivity: is_filtered.then_some(cell.selectivity),
             correlation: cell.correlation,
             matches: cell.matches,
-            owed,
+            owed: most,
             queries_per_second: self.speed(index, &asked, counts.queries)?,
             counts,
         })

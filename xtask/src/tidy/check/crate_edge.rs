@@ -34,7 +34,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("pageway-shell", &["pageway"]),
     ("pageway-formats", &["pageway"]),
     ("pageway-object", &["pageway", "pageway-store"]),
-    ("pageway-lab", &["pageway", "pageway-shell"]),
+    (
+        "pageway-lab",
+        &["pageway", "pageway-formats", "pageway-shell"],
+    ),
     ("pageway-server", &["pageway", "pageway-shell"]),
     ("pageway-import", &["pageway", "pageway-shell"]),
     (

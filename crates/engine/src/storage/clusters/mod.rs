@@ -79,8 +79,12 @@ impl ClusterTable {
 
     /// Nodes of a cluster, mean.
     pub(crate) fn mean_nodes(&self) -> f64 {
-        let clusters = self.starts.len().saturating_sub(1);
-        f64::from(self.node_count()) / clusters.max(1) as f64
+        f64::from(self.node_count()) / f64::from(self.cluster_count().max(1))
+    }
+
+    /// Number of clusters.
+    pub(crate) fn cluster_count(&self) -> u32 {
+        self.starts.len().saturating_sub(1) as u32
     }
 
     /// Number of groups.
