@@ -54,6 +54,7 @@ from .results import (
     SearchResult,
     VerifyReport,
 )
+from .steps import build_step
 from .truth import ground_truth
 
 __all__ = [
@@ -89,6 +90,7 @@ __all__ = [
     "VerifyReport",
     "__version__",
     "build",
+    "build_step",
     "create",
     "fuse",
     "ground_truth",

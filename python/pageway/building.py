@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
-from contextlib import ExitStack
-from functools import partial
-from typing import Any, List, Optional, Union, cast
+from typing import Any, List, Optional, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _native
-from ._arrays import (
-    as_element,
-    as_keys,
-    as_memory,
-    as_path,
-    checked_count,
-    checked_optional,
-    is_path,
-)
-from ._attributes import Attributes, Schema, as_documents, as_schema
-from ._sources.documents import same_table
-from ._progress import ProgressWish, Reporting
+from ._arrays import as_element, as_memory, as_path, checked_count, checked_optional
+from ._attributes import Attributes, Schema, as_schema
+from ._build import carry_out, refuse_to_replace
+from ._progress import ProgressWish
 from ._settings import (
     DEFAULTS,
     Form,
@@ -34,11 +22,8 @@ from ._settings import (
     PathLike,
     PresetName,
     SegmentCut,
-    budgets,
-    design,
 )
-from ._sources import as_input
-from .errors import ExistsError, InvalidInputError, PagewayWarning, naming
+from .errors import PagewayWarning
 from .index import Index, open
 from .reports import BuildReport
 from .results import Preset
@@ -186,6 +171,7 @@ def build(
     cut : {"arrival", "space"}
         How rows become segments: as they come; or near rows in one segment, so that a query asks
         those that it is near. Rows without ids then have their numbers in `data` as such.
+        `build_step` builds segments in processes of their own.
     calibration_queries : int
         Queries that recall is measured with; more are more exact, fewer build faster. With 0 the
         index is searched by list size until `Index.calibrate` has measured it.
@@ -275,38 +261,12 @@ def build(
     >>> index.stats()["spec"]["layout"]["placement"]
     {'kind': 'bnf', 'rounds': 4, 'gain': 0.01}
     """
+    given = dict(locals())
     place = as_path(path)
-    _refuse_to_replace(place, overwrite)
-    options: _native._BuildOptions = {
-        "metric": metric,
-        "design": design(
-            preset, form, overrides, degree, build_list, code_bytes, page_bytes, beam, seed
-        ),
-        "recall": float(recall),
-        "budgets": budgets(memory, build_memory, disk),
-        "codebook_from": _optional(codebook_from),
-        "graph_from": _optional(graph_from),
-        "scratch": {"dir": _optional(scratch), "resume": bool(resume)},
-        "threads": checked_count("threads", threads),
-        "segments": {"count": checked_count("segments", segments), "cut": str(cut)},
-        "calibration_queries": checked_count("calibration_queries", calibration_queries),
-        "schema": as_schema(schema),
-        "store": None if store is None else as_element(store),
-    }
-    with ExitStack() as stack:
-        stack.enter_context(naming(place))
-        read = partial(as_input, dtype=dtype, beside=place)
-        vectors = stack.enter_context(read(data, "data", column=column, id_column=id_column))
-        examples = None
-        if queries is not None:
-            examples = stack.enter_context(read(queries, "queries")).vectors
-        own = (column, id_column) if same_table(attributes, data) else ()
-        documents = as_documents(attributes, own)
-        rows = (vectors.vectors, _ids(ids, vectors.ids), examples, documents)
-        callback = stack.enter_context(Reporting(progress, f"build {place}"))
-        text, worst_rounding = _native.build(place, rows, options, callback)
+    refuse_to_replace(place, overwrite)
+    text, beside = carry_out(given, _native.build)
     report = json.loads(text)
-    report.update(scratch_bytes=vectors.scratch_bytes, worst_rounding=worst_rounding)
+    report.update(beside)
     return _opened(place, cast(BuildReport, report))
 
 
@@ -396,16 +356,6 @@ def presets() -> List[Preset]:
     return [Preset(name, summary) for name, summary in _native.presets()]
 
 
-def _refuse_to_replace(path: str, overwrite: bool) -> None:
-    """Says so where an index stands that nobody said to replace."""
-    if not overwrite and os.path.exists(os.path.join(path, "MANIFEST")):
-        raise ExistsError(
-            f"{path}: an index stands here; pass overwrite=True to replace it, or open it with "
-            "pageway.open",
-            filename=path,
-        )
-
-
 def _opened(path: str, report: BuildReport) -> Index:
     """The new index with the report of its build, whose warnings point at the caller of `build`."""
     for warning in report["warnings"]:
@@ -413,21 +363,3 @@ def _opened(path: str, report: BuildReport) -> Index:
     index = open(path)
     index.build_report = report
     return index
-
-
-def _ids(
-    ids: Any, own: Union[None, str, List[str], npt.NDArray[np.uint64]]
-) -> _native._Ids:
-    """Ids as the native build takes them: a path, an array, or names; `own` are those of the source."""
-    if ids is None:
-        return own
-    if own is not None:
-        raise InvalidInputError("the data bring ids of their own: leave ids, or id_column, away")
-    if is_path(ids):
-        return as_path(ids)
-    return as_keys(ids)
-
-
-def _optional(path: Optional[PathLike]) -> Optional[str]:
-    """A path as the native build takes it, where there is one."""
-    return None if path is None else as_path(path)

@@ -15,6 +15,7 @@ __all__ = [
     "IndexStats",
     "MemoryStats",
     "SegmentStats",
+    "StepReport",
 ]
 
 
@@ -52,6 +53,24 @@ class BuildReport(TypedDict):
     #: Bytes that were written beside the index, and removed, because vectors came in batches.
     scratch_bytes: int
     #: How far `store` moved a vector at most, as a share of its length.
+    worst_rounding: Optional[float]
+
+
+class StepReport(TypedDict):
+    """What a step of a build did."""
+
+    step: str
+    #: Whether an earlier process had finished it.
+    done_before: bool
+    segments: int
+    #: Vectors: of the segment, or of all.
+    nodes: int
+    build_memory_bytes: int
+    seconds: List[Tuple[str, float]]
+    warnings: List[str]
+    #: Of the index, once it is there.
+    index: Optional[BuildReport]
+    scratch_bytes: int
     worst_rounding: Optional[float]
 
 

@@ -47,7 +47,7 @@ def test_every_native_name_has_a_declaration():
     assert {name for name in vars(_native.Index) if not name.startswith("__")} <= members
 
 
-WITH_EXAMPLES = ["", ".building", ".index", ".results", "._vectors", "._asynchronous", "._share"]
+WITH_EXAMPLES = ["", ".building", ".steps", ".index", ".results", "._vectors", "._asynchronous", "._share"]
 SHIMS = [".compat.faiss", ".compat.hnswlib", ".compat.diskannpy"]
 
 

@@ -63,7 +63,10 @@ mod threads;
 pub mod truth;
 mod update;
 
-pub use build::{BuildOutline, BuildReport, CalibrateOptions, HeldOutRows, SegmentLimits};
+pub use build::{
+    BuildOutline, BuildReport, BuildStep, CalibrateOptions, HeldOutRows, SegmentLimits, StepKind,
+    StepReport,
+};
 pub use calibration::{
     Calibration, CalibrationCurve, CalibrationRow, DimensionFit, RANKS, unlike_warning,
 };

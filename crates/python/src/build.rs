@@ -1,9 +1,9 @@
-//! `build` and `verify`, long work that opens no index, and `presets`.
+//! `build`, its steps and `verify`, long work that opens no index, and `presets`.
 
 use std::path::PathBuf;
 
 use pageway::spec::DEFAULTS;
-use pageway::{BuildInput, BuildOptions, Preset, VectorRead};
+use pageway::{BuildInput, BuildOptions, BuildStep, Preset, StepKind, VectorRead};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -134,7 +134,42 @@ pub(crate) fn build(
     options: BuildSettings,
     progress: Callback,
 ) -> PyResult<(String, Option<f32>)> {
-    let (source, ids, queries, attributes) = &input;
+    with_input(input, options, |input, options| {
+        let report = watched(py, &progress, |watch| {
+            pageway::Index::build(&path, input, options, watch)
+        })?;
+        json(&report)
+    })
+}
+
+/// Does one step of such a build, with what steps finish in `work`. Gives its report as JSON, and
+/// how far rounding moved a vector that it read.
+#[pyfunction]
+pub(crate) fn build_step(
+    py: Python<'_>,
+    path: PathBuf,
+    input: BuildRows<'_>,
+    options: BuildSettings,
+    step: (PathBuf, String),
+    progress: Callback,
+) -> PyResult<(String, Option<f32>)> {
+    let (work, kind) = step;
+    let step = BuildStep::new(work, wish::<StepKind>(&kind)?);
+    with_input(input, options, |input, options| {
+        let report = watched(py, &progress, |watch| {
+            pageway::Index::build_step(&path, input, options, &step, watch)
+        })?;
+        json(&report)
+    })
+}
+
+/// Does something with the input and the options of a build; tells too how far rounding moved a
+/// vector.
+fn with_input<T>(
+    (source, ids, queries, attributes): BuildRows<'_>,
+    options: BuildSettings,
+    act: impl FnOnce(&BuildInput<'_>, &BuildOptions) -> PyResult<T>,
+) -> PyResult<(T, Option<f32>)> {
     let name = source.name("data");
     let store = options.store.as_deref().map(named).transpose()?;
     let vectors = RowsToStore::new(source.open()?, &name, store)?;
@@ -151,10 +186,7 @@ pub(crate) fn build(
         .with_names(names.as_ref().map(|names| names as _))
         .with_queries(queries.as_ref().map(RowsToStore::rows))
         .with_attributes(attributes.as_deref());
-    let report = watched(py, &progress, |watch| {
-        pageway::Index::build(&path, &input, &options, watch)
-    })?;
-    Ok((json(&report)?, vectors.worst_error()))
+    Ok((act(&input, &options)?, vectors.worst_error()))
 }
 
 /// What builds and searches take where nobody says, by name.

@@ -1,7 +1,7 @@
 //! Native half of the Python package `pageway`: converts types and errors, and holds no logic.
 //!
 //! ```text
-//! build.rs      build, presets, verify, publish  index.rs     Index: open, search, stored vectors
+//! build.rs      build, a step of one, presets    index.rs     Index: open, search, stored vectors
 //! overrides.rs  a dict as choices                answers.rs   what searches found
 //! convert.rs    arrays, paths and reports        truth.rs     ground_truth
 //! error.rs      engine errors to exceptions      progress.rs  callbacks, Ctrl-C, the worker thread
@@ -32,6 +32,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<index::Index>()?;
     module.add_class::<answers::Answers>()?;
     module.add_function(wrap_pyfunction!(build::build, module)?)?;
+    module.add_function(wrap_pyfunction!(build::build_step, module)?)?;
     module.add_function(wrap_pyfunction!(build::defaults, module)?)?;
     module.add_function(wrap_pyfunction!(writer::create, module)?)?;
     module.add_function(wrap_pyfunction!(build::presets, module)?)?;

@@ -7,6 +7,7 @@
 //! run rows stay in the order of the data, so that they are read forward.
 
 use std::io;
+use std::ops::Range;
 
 use pageway_graph::{Partition, PartitionSpec, divide};
 use pageway_types::{VectorRead, VectorShape};
@@ -66,6 +67,17 @@ impl Arrangement {
             rows.sort_unstable();
         }
         Ok(Self { order, regions })
+    }
+
+    /// An order that was found before.
+    pub(super) const fn of(order: Vec<u32>, regions: Vec<Region>) -> Self {
+        Self { order, regions }
+    }
+
+    /// Rows of the data that so many rows of the index are.
+    pub(super) fn run(&self, run: &Range<u32>) -> &[u32] {
+        let rows = run.start as usize..run.end as usize;
+        self.order.get(rows).unwrap_or_default()
     }
 
     /// The rows of `input` in this order. Rows without ids have their numbers in `input` as such.

@@ -117,6 +117,25 @@ struct Prepared {
 impl Pipeline<'_> {
     /// Builds the segment: all its files, from its row `first_row` of the data on.
     pub(super) fn build(&self, first_row: u32, stages: &mut Stages) -> Result<Built> {
+        self.over_rows(stages, |own, checked, stages| {
+            own.build_of(checked, first_row, stages)
+        })
+    }
+
+    /// The quantizers that the segment is built with, and no more of it.
+    pub(super) fn own_quantizers(&self, stages: &mut Stages) -> Result<Quantizers> {
+        self.over_rows(stages, |own, checked, stages| {
+            Ok(own.prepare(checked, stages)?.quantizers)
+        })
+    }
+
+    /// Checks the rows, and does something over them where they are read from: in the order of
+    /// nodes, in memory, or where they lie.
+    fn over_rows<T>(
+        &self,
+        stages: &mut Stages,
+        act: impl FnOnce(&Pipeline<'_>, CheckedRows, &mut Stages) -> Result<T>,
+    ) -> Result<T> {
         let checked = self.check_rows()?;
         stages.lengths.add(checked.lengths);
         stages.end("check rows");
@@ -129,11 +148,11 @@ impl Pipeline<'_> {
                 ordered: Some(&ordered),
                 ..*self
             };
-            return pipeline.build_of(checked, first_row, stages);
+            return act(&pipeline, checked, stages);
         }
         let holds = self.plan.graph == GraphPlan::Whole;
         if !holds || self.input.vectors.resident().is_some() {
-            return self.build_of(checked, first_row, stages);
+            return act(self, checked, stages);
         }
         let held = HeldRows::read(self.input)?;
         let (vectors, ids) = (held.vectors()?, held.ids());
@@ -146,7 +165,7 @@ impl Pipeline<'_> {
             input: &input,
             ..*self
         };
-        pipeline.build_of(checked, first_row, stages)
+        act(&pipeline, checked, stages)
     }
 
     /// Its rows in the order of nodes, where they were put in another than that of the data.

@@ -345,7 +345,7 @@ impl TemporaryFiles {
     }
 
     /// Removes what is not kept from a directory of our own.
-    fn clean(&self) -> Result<()> {
+    pub(super) fn clean(&self) -> Result<()> {
         remove_orphans(self.vfs.as_ref(), &self.dir, |name| self.keeps(name))?;
         Ok(())
     }

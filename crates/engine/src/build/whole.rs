@@ -1,5 +1,6 @@
 //! A build as a whole: a plan, a segment for each run of rows, one calibration, one commit.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use super::encode::Quantizers;
 use super::fingerprint::Fingerprint;
 use super::graph_file::list_bytes;
 use super::named::with_ids;
-use super::pipeline::{Pipeline, Stages};
+use super::pipeline::{Built, Pipeline, Stages};
 use super::scratch::ScratchWish;
 use super::stored::{StoredRows, stored_element};
 use super::workspace::Workspace;
@@ -86,8 +87,26 @@ fn build_rows(
     options: &BuildOptions,
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
+    let (plan, codebook) = planned(vfs.as_ref(), input, options, progress)?;
+    let built = build_planned(
+        (vfs, dir),
+        (input, options),
+        (&plan, codebook.as_ref()),
+        progress,
+    );
+    built.map_err(|error| stopped(error, options.resume))
+}
+
+/// What a build will do, and the codebook that it takes over, if it does; refused where the machine
+/// has no room for it.
+pub(super) fn planned(
+    vfs: &dyn Vfs,
+    input: &BuildInput<'_>,
+    options: &BuildOptions,
+    progress: &dyn Progress,
+) -> Result<(BuildPlan, Option<SharedCodebook>)> {
     check_options(options)?;
-    let codebook = shared_codebook(vfs.as_ref(), input, options)?;
+    let codebook = shared_codebook(vfs, input, options)?;
     let element = stored_element(input, options, progress)?;
     let plan = BuildPlan::new((input, element), options, codebook.as_ref())?;
     let shape = input.vectors.shape();
@@ -98,17 +117,11 @@ fn build_rows(
         plan.peak_bytes(resident) + plan.cut.order_bytes(),
         "this build",
     )?;
-    let built = build_planned(
-        (vfs, dir),
-        (input, options),
-        (&plan, codebook.as_ref()),
-        progress,
-    );
-    built.map_err(|error| stopped(error, options.resume))
+    Ok((plan, codebook))
 }
 
 /// What who stopped a build is told about going on.
-fn stopped(error: Error, resume: bool) -> Error {
+pub(super) fn stopped(error: Error, resume: bool) -> Error {
     if error.kind() != ErrorKind::Cancelled {
         return error;
     }
@@ -172,7 +185,7 @@ pub(super) fn build_planned(
 
 /// The order of rows that are cut by space. What is wrong with rows is said by their numbers in the
 /// data, and so before.
-fn arrangement(
+pub(super) fn arrangement(
     (input, options): (&BuildInput<'_>, &BuildOptions),
     plan: &BuildPlan,
     pool: &ThreadPool,
@@ -205,18 +218,30 @@ pub(super) fn check_options(options: &BuildOptions) -> Result<()> {
 }
 
 /// A build of all rows.
-struct Build<'b> {
-    input: &'b BuildInput<'b>,
+pub(super) struct Build<'b> {
+    pub(super) input: &'b BuildInput<'b>,
     /// The same in the element type that is stored.
-    stored: &'b BuildInput<'b>,
-    options: &'b BuildOptions,
-    plan: &'b BuildPlan,
-    codebook: Option<&'b SharedCodebook>,
+    pub(super) stored: &'b BuildInput<'b>,
+    pub(super) options: &'b BuildOptions,
+    pub(super) plan: &'b BuildPlan,
+    pub(super) codebook: Option<&'b SharedCodebook>,
     /// Of each segment, where rows are cut by space.
-    regions: &'b [Region],
-    workspace: &'b Workspace,
-    pool: &'b ThreadPool,
-    progress: &'b Course<'b>,
+    pub(super) regions: &'b [Region],
+    pub(super) workspace: &'b Workspace,
+    pub(super) pool: &'b ThreadPool,
+    pub(super) progress: &'b Course<'b>,
+}
+
+/// The rows of one segment of a build.
+pub(super) struct SegmentRows<'s> {
+    /// In the element type that is stored.
+    pub(super) stored: &'s BuildInput<'s>,
+    /// Which rows of the build they are.
+    pub(super) run: Range<u32>,
+    pub(super) number: u32,
+    pub(super) region: Option<&'s Region>,
+    /// Rows of the build that stand in for queries, where rows do.
+    pub(super) held_out: Option<&'s [RowId]>,
 }
 
 impl Build<'_> {
@@ -226,12 +251,34 @@ impl Build<'_> {
         let quantizers = self.shared_quantizers(all)?;
         stages.end("train codes");
         let (segments, held_out) = self.segments(quantizers, stages)?;
+        self.joined(segments, held_out, stages)
+    }
+
+    /// The index of these segments, calibrated. `held_out`: nodes of the rows that stand in for
+    /// queries.
+    pub(super) fn joined(
+        &self,
+        segments: Vec<SegmentEntry>,
+        held_out: Option<Vec<NodeId>>,
+        stages: &mut Stages,
+    ) -> Result<Manifest> {
+        let mut manifest = self.manifest(segments);
+        let pipeline = self.pipeline(self.input, (self.plan, None), None);
+        if self.options.calibration_queries > 0 {
+            manifest.calibration = pipeline.calibrate(&manifest, held_out)?;
+            stages.end("calibrate");
+        }
+        Ok(manifest)
+    }
+
+    /// The manifest of these segments, without a calibration.
+    pub(super) fn manifest(&self, segments: Vec<SegmentEntry>) -> Manifest {
         let spec = segments
             .first()
             .map_or(&self.plan.spec, |first| &first.spec);
         let mut spec = spec.clone();
         spec.shape.element = self.input.vectors.shape().element;
-        let mut manifest = Manifest {
+        Manifest {
             generation: self.workspace.generation,
             created_by: concat!("pageway ", env!("CARGO_PKG_VERSION")).to_owned(),
             spec,
@@ -241,18 +288,12 @@ impl Build<'_> {
             changes: None,
             schema: self.options.schema.clone(),
             wish: self.options.design_wish(),
-        };
-        let pipeline = self.pipeline(self.input, (self.plan, None), None);
-        if self.options.calibration_queries > 0 {
-            manifest.calibration = pipeline.calibrate(&manifest, held_out)?;
-            stages.end("calibrate");
         }
-        Ok(manifest)
     }
 
     /// What is wrong with the rows of a later segment is said before one is built. Identifies all
     /// rows, where there are several segments.
-    fn check_input(&self) -> Result<Option<Fingerprint>> {
+    pub(super) fn check_input(&self) -> Result<Option<Fingerprint>> {
         if let Some(ids) = self.input.ids {
             check_unique(ids, self.plan.budget_bytes)?;
         }
@@ -267,12 +308,17 @@ impl Build<'_> {
         Ok(Some(fingerprint))
     }
 
-    /// Trains the quantizers of several segments on rows of all. Codes around the means of clusters
-    /// need those first: they are trained on what rows of the first segment differ by from its own,
-    /// which is about what those of the others do.
-    fn shared_quantizers(&self, all: Option<Fingerprint>) -> Result<Option<Quantizers>> {
-        let around = self.plan.quantizer().has_centres() && self.plan.has_clusters();
-        match all.filter(|_| !around) {
+    /// Whether quantizers are those of the first segment, and not of all rows: codes around the
+    /// means of clusters need those first, and what rows of one segment differ by from its own is
+    /// about what those of the others do.
+    pub(super) fn trains_on_first(&self) -> bool {
+        self.plan.quantizer().has_centres() && self.plan.has_clusters()
+    }
+
+    /// Trains the quantizers of several segments on rows of all, where they are not those of the
+    /// first.
+    pub(super) fn shared_quantizers(&self, all: Option<Fingerprint>) -> Result<Option<Quantizers>> {
+        match all.filter(|_| !self.trains_on_first()) {
             Some(fingerprint) => {
                 let whole = self.pipeline(self.stored, (self.plan, None), None);
                 whole.trained(fingerprint, None).map(Some)
@@ -288,34 +334,72 @@ impl Build<'_> {
         mut quantizers: Option<Quantizers>,
         stages: &mut Stages,
     ) -> Result<(Vec<SegmentEntry>, Option<Vec<NodeId>>)> {
-        let cut = self.plan.cut;
         let rows = held_out_rows(self.input, self.options);
         let (mut segments, mut nodes) = (Vec::new(), Vec::new());
-        for (number, run) in (0..).zip(cut.all()) {
+        for (number, run) in (0..).zip(self.plan.cut.all()) {
             self.progress.segment(number);
             let own = Run::new(self.stored, &run);
-            let plan = self.plan.of_segment(run.end - run.start);
-            let number = (cut.runs() > 1).then_some(number);
-            let input = own.input();
-            let known = (&plan, quantizers.as_ref());
-            let guests = guests(rows.as_deref().unwrap_or_default(), &run);
-            let pipeline = Pipeline {
-                guests: &guests,
-                ..self.pipeline(&input, known, number)
+            let own = SegmentRows {
+                stored: &own.input(),
+                run,
+                number,
+                region: self.regions.get(segments.len()),
+                held_out: rows.as_deref(),
             };
-            let mut built = pipeline.build(run.start, stages)?;
-            if let Some(region) = self.regions.get(segments.len()) {
-                built.entry.files.region = Some(pipeline.region(region, &built.entry)?);
-            }
-            built.entry.element = self.input.vectors.shape().element;
-            let held_out = rows.iter().flatten().filter(|row| run.contains(&row.0));
-            let held_out: Vec<RowId> = held_out.map(|row| RowId(row.0 - run.start)).collect();
-            let own = built.order.nodes_of(&held_out)?.into_iter();
-            nodes.extend(own.map(|node| NodeId(run.start + node.0)));
+            let (built, held_out) = self.segment(&own, quantizers.as_ref(), stages)?;
+            nodes.extend(held_out);
             segments.push(built.entry);
             quantizers = quantizers.or(Some(built.quantizers));
         }
         Ok((segments, rows.map(|_| nodes)))
+    }
+
+    /// Builds a segment, and finds its nodes, among those of all, that the calibration holds out.
+    pub(super) fn segment(
+        &self,
+        rows: &SegmentRows<'_>,
+        quantizers: Option<&Quantizers>,
+        stages: &mut Stages,
+    ) -> Result<(Built, Vec<NodeId>)> {
+        let (run, held_out) = (&rows.run, rows.held_out.unwrap_or_default());
+        let plan = self.plan.of_segment(run.end - run.start);
+        let guests = guests(held_out, run);
+        let pipeline = self.segment_pipeline(rows, (&plan, quantizers), &guests);
+        let mut built = pipeline.build(run.start, stages)?;
+        if let Some(region) = rows.region {
+            built.entry.files.region = Some(pipeline.region(region, &built.entry)?);
+        }
+        built.entry.element = self.input.vectors.shape().element;
+        let own = held_out.iter().filter(|row| run.contains(&row.0));
+        let own: Vec<RowId> = own.map(|row| RowId(row.0 - run.start)).collect();
+        let nodes = built.order.nodes_of(&own)?.into_iter();
+        let nodes = nodes.map(|node| NodeId(run.start + node.0)).collect();
+        Ok((built, nodes))
+    }
+
+    /// Trains the quantizers of the first segment.
+    pub(super) fn first_quantizers(
+        &self,
+        rows: &SegmentRows<'_>,
+        stages: &mut Stages,
+    ) -> Result<Quantizers> {
+        let plan = self.plan.of_segment(rows.run.end - rows.run.start);
+        let guests = guests(rows.held_out.unwrap_or_default(), &rows.run);
+        let pipeline = self.segment_pipeline(rows, (&plan, None), &guests);
+        pipeline.own_quantizers(stages)
+    }
+
+    fn segment_pipeline<'p>(
+        &'p self,
+        rows: &SegmentRows<'p>,
+        known: (&'p BuildPlan, Option<&'p Quantizers>),
+        guests: &'p [NodeId],
+    ) -> Pipeline<'p> {
+        let number = (self.plan.cut.runs() > 1).then_some(rows.number);
+        Pipeline {
+            guests,
+            ..self.pipeline(rows.stored, known, number)
+        }
     }
 
     fn pipeline<'p>(
@@ -439,7 +523,7 @@ fn waiting_bytes(plan: &BuildPlan) -> u64 {
     u64::from(plan.codes_wait_on_disk()) * plan.code_table_bytes()
 }
 
-fn report(
+pub(super) fn report(
     plan: &BuildPlan,
     options: &BuildOptions,
     manifest: &Manifest,

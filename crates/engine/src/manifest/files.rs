@@ -329,6 +329,25 @@ impl Files {
             .collect()
     }
 
+    /// The files of a segment that a build left, to name them anew.
+    pub(crate) fn built_mut(&mut self) -> impl Iterator<Item = &mut FileEntry> {
+        let optional = [
+            &mut self.codes,
+            &mut self.hot,
+            &mut self.entry,
+            &mut self.second_codes,
+            &mut self.second_codebook,
+            &mut self.identities,
+            &mut self.region,
+        ];
+        let attributes = self.attributes.iter_mut();
+        let attributes = attributes.flat_map(|own| [&mut own.documents, &mut own.terms]);
+        [&mut self.records, &mut self.codebook]
+            .into_iter()
+            .chain(optional.into_iter().flatten())
+            .chain(attributes)
+    }
+
     /// Bytes of all files on disk, those that other segments have too among them.
     pub(crate) fn bytes(&self) -> Result<u64> {
         file_bytes(self.all())

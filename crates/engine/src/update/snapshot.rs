@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use pageway_store::{DirectoryLock, FileEntry, MANIFEST_FILE, OpenMode, create_directory};
+use pageway_store::{DirectoryLock, FileEntry, MANIFEST_FILE, create_directory};
 use pageway_types::Progress;
 
 use super::common::Common;
+use crate::build::{copy_file, link_or_copy};
 use crate::error::{Error, Result};
 use crate::manifest::{ChangeEntry, Manifest};
-
-/// Bytes that are copied at a time.
-const COPY_BYTES: usize = 1 << 20;
 
 impl Common {
     /// Makes a copy of the index in the directory `dir`.
@@ -55,21 +53,9 @@ impl Common {
         if self.vfs.exists(&to).map_err(failed)? {
             self.vfs.remove_file(&to).map_err(failed)?;
         }
-        if !file.growable && self.vfs.hard_link(&from, &to).is_ok() {
-            return Ok(());
+        if file.growable {
+            return copy_file(self.vfs.as_ref(), &from, &to);
         }
-        let source = self.vfs.open(&from, OpenMode::Read).map_err(failed)?;
-        let target = self.vfs.open(&to, OpenMode::CreateNew).map_err(failed)?;
-        let mut buffer = vec![0; COPY_BYTES];
-        let mut offset = 0;
-        loop {
-            let read = source.read_at(&mut buffer, offset).map_err(failed)?;
-            let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else {
-                break;
-            };
-            target.write_all_at(bytes, offset).map_err(failed)?;
-            offset += read as u64;
-        }
-        target.sync_data().map_err(failed)
+        link_or_copy(self.vfs.as_ref(), &from, &to)
     }
 }

@@ -10,9 +10,9 @@ use pageway::{
 use pageway_advisor::{Plan, Wish};
 use pageway_formats::{Vectors, Wish as Table};
 
-use super::outline;
 use super::report::BuildOutcome;
 use super::segments::SegmentArguments;
+use super::{outline, step};
 use crate::command::plan::{PlanFiles, make, pinned};
 use crate::design::{ChoiceArguments, SizeArguments};
 use crate::output::Outcome;
@@ -31,6 +31,7 @@ Examples:
   pageway build --data base.fbin --out my.index --metric l2 --memory 10% --plan --pin degree=32
   pageway build --data base.fbin --out my.index --metric l2 --memory 10% --dry-run
   pageway build --data base.fbin --out my.index --metric l2 --scratch /mnt/fast --resume
+  pageway build --data base.fbin --out my.index --metric l2 --segments 8 --work w --step prepare
 
 What the knobs cost:
   --memory        memory of every later search. Less memory means shorter codes and a smaller cache,
@@ -378,6 +379,9 @@ impl BuildArguments {
         if place.dry_run {
             let outline = Index::outline(&input, &options)?;
             return Outcome::new(outline::describe(&outline, &options), &outline);
+        }
+        if let Some(step) = self.wish.segments.step() {
+            return step::run((&place.out, &step), (&input, &options), session);
         }
         let report = Index::build(&place.out, &input, &options, &session.progress)?;
         let outcome = BuildOutcome {

@@ -1,9 +1,12 @@
 //! Into how many segments rows are cut, and how.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use pageway::{BuildInput, BuildOptions, Error, Result, SegmentCut, SegmentLimits};
+use pageway::{
+    BuildInput, BuildOptions, BuildStep, Error, Result, SegmentCut, SegmentLimits, StepKind,
+};
 
 /// How rows become segments.
 #[derive(Debug, Args)]
@@ -17,6 +20,16 @@ pub(super) struct SegmentArguments {
     /// segment and a query asks those that it is near. Rows without ids have their numbers as such
     #[arg(long, value_name = "HOW", default_value_t = SegmentCut::default())]
     cut: SegmentCut,
+
+    /// Do one step of the build, with the same options each: prepare, then every segment by its
+    /// number from 0, in any order and as many at a time as you like, then join. What an earlier
+    /// process finished is not done again
+    #[arg(long, value_name = "STEP", requires = "work", conflicts_with_all = ["dry_run", "plan"])]
+    step: Option<StepKind>,
+
+    /// Directory where what steps finish waits for the last; all machines of the build see it
+    #[arg(long, value_name = "DIR", requires = "step")]
+    work: Option<PathBuf>,
 }
 
 /// A number, or limits that it follows from.
@@ -39,6 +52,12 @@ impl FromStr for WishedSegments {
 }
 
 impl SegmentArguments {
+    /// The step that is asked for, where one is.
+    pub(super) fn step(&self) -> Option<BuildStep> {
+        let (kind, work) = (self.step?, self.work.clone()?);
+        Some(BuildStep::new(work, kind))
+    }
+
     /// The options with these segments.
     pub(super) fn over(
         &self,
