@@ -60,8 +60,9 @@ pub(crate) struct Wanted<'w> {
     pub(crate) segments: &'w [Segment],
     /// How large it is made.
     pub(crate) shape: WorkerShape,
-    /// How large one is at least that will do.
-    pub(crate) least: WorkerShape,
+    /// How large one is at least that will do where there is no room for another; none for a call
+    /// that wants several, which a large one would leave no room for.
+    pub(crate) least: Option<WorkerShape>,
     /// Bytes of that.
     pub(crate) bytes: u64,
     /// Bytes of all workers at most.
@@ -212,10 +213,10 @@ impl PoolState {
     /// no room for another beside it, any that serves as many queries, though of fewer reads in
     /// flight: two that take turns would be made again and again.
     fn take(&mut self, wanted: Wanted<'_>) -> Option<Idle> {
-        let (shape, most) = if self.held + wanted.bytes > wanted.budget {
-            (wanted.least, u64::MAX)
-        } else {
-            (wanted.shape, wanted.bytes.saturating_mul(LARGEST_FIT))
+        let is_full = self.held + wanted.bytes > wanted.budget;
+        let (shape, most) = match wanted.least.filter(|_| is_full) {
+            Some(least) => (least, u64::MAX),
+            None => (wanted.shape, wanted.bytes.saturating_mul(LARGEST_FIT)),
         };
         let serves = |idle: &Idle| {
             let fits = idle.worker.shape.covers(&shape) && idle.bytes <= most;

@@ -289,7 +289,7 @@ impl Index {
         let wanted = Wanted {
             segments: &call.version.segments,
             shape,
-            least: WorkerShape::compact(shape.interleave, call.lists.sizes),
+            least: (threads == 1).then(|| WorkerShape::compact(shape.interleave, call.lists.sizes)),
             bytes: call.version.worker_bytes(&shape),
             budget: call.version.for_searches(),
             version: call.version.number,
