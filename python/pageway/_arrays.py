@@ -70,7 +70,7 @@ def is_path(source: object) -> bool:
     return isinstance(source, (str, os.PathLike))
 
 
-def as_path(path: Union[str, "os.PathLike[str]"]) -> str:
+def as_path(path: Union[str, os.PathLike[str]]) -> str:
     """`path` as text, with ``~`` for the directory of the user."""
     return os.fspath(os.path.expanduser(path))
 

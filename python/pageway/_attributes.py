@@ -31,11 +31,11 @@ __all__ = [
 Filter = Union[str, bytes, Mapping[str, Any], Iterable[Union[bool, int, str, UUID]]]
 
 #: Attributes of rows: a file of JSON lines, Parquet or CSV, a table, or a mapping per row.
-Attributes = Union[str, "os.PathLike[str]", Iterable[Optional[Mapping[str, Any]]], Any]
+Attributes = Union[str, os.PathLike[str], Iterable[Optional[Mapping[str, Any]]], Any]
 
 
 #: What values of fields must be: kinds by field, or a JSON file of them.
-Schema = Union[str, "os.PathLike[str]", Mapping[str, str]]
+Schema = Union[str, os.PathLike[str], Mapping[str, str]]
 
 
 def as_documents(

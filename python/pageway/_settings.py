@@ -12,7 +12,7 @@ from . import _native
 from ._arrays import as_memory, as_path, checked_count, checked_optional
 from .errors import InvalidInputError
 
-PathLike = Union[str, "os.PathLike[str]"]
+PathLike = Union[str, os.PathLike[str]]
 Memory = Union[str, int]
 #: A share of the distance, or ``"any"``.
 Tolerance = Union[str, float]

@@ -23,7 +23,7 @@ from .results import Row
 __all__ = ["Closes", "Hit", "Place", "Store", "similarity"]
 
 #: The directory of an index, or an index that is open.
-Place = Union[str, "os.PathLike[str]", Index]
+Place = Union[str, os.PathLike[str], Index]
 
 #: Rows of a page when all that match are read.
 _PAGE = 256
