@@ -318,8 +318,8 @@ impl Bench {
         options
     }
 
-    /// Searches one query at a time until told to stop; microseconds of each, sorted.
-    /// Times of searches one after the other, ascending, and what each cost in the mean.
+    /// Searches one query at a time until told to stop: microseconds of each, ascending, and what
+    /// each cost in the mean.
     fn search(&self, index: &Index, stop: &AtomicBool) -> (Vec<u64>, Value) {
         let (options, mut times) = (self.options(), Vec::new());
         let mut spent = QueryStats::default();

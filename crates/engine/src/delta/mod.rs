@@ -178,11 +178,11 @@ impl DeltaView {
 
     /// Numbers of the rows that live now, in order.
     pub(crate) fn living(&self) -> impl Iterator<Item = u32> + '_ {
-        self.living_places().map(|(_, row)| row)
+        self.living_rows().map(|(_, row)| row)
     }
 
     /// The same, each with its chunk.
-    fn living_places(&self) -> impl Iterator<Item = (&Chunk, u32)> + '_ {
+    fn living_rows(&self) -> impl Iterator<Item = (&Chunk, u32)> + '_ {
         let chunks = self.chunks.iter().map(AsRef::as_ref);
         chunks.flat_map(|chunk: &Chunk| chunk.living(self.visible).map(move |row| (chunk, row)))
     }
@@ -204,7 +204,7 @@ impl DeltaView {
 
     /// Shows the number, id and vector of every living row, in order.
     pub(crate) fn each_living(&self, mut show: impl FnMut(u32, u64, &[u8])) {
-        for (chunk, row) in self.living_places() {
+        for (chunk, row) in self.living_rows() {
             if let (Some(id), Some(vector)) = (chunk.id(row), chunk.row(row, self.form.row_bytes)) {
                 show(row, id, vector);
             }

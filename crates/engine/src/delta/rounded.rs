@@ -8,8 +8,9 @@
 use pageway_kernels::{DistanceManyFn, KernelSet, WidenFn};
 use pageway_types::{ElementType, Metric, Place, VectorShape};
 
-/// What sums of floats err by, as a share of the lengths that they are of.
+/// What sums of floats err by, as a share of the lengths that they are of, and least of all.
 const SLACK: f32 = 1e-5;
+const LEAST_SLACK: f32 = f32::MIN_POSITIVE;
 
 /// The largest integer that a component is rounded to.
 const LARGEST: f32 = 127.0;
@@ -25,7 +26,7 @@ pub(super) struct Rounding {
     negated_products: DistanceManyFn,
 }
 
-/// What is known of a row beside its integers.
+/// What is known of a row beside its integers; for cosine, of its unit vector.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     scale: f32,
@@ -86,7 +87,7 @@ impl Rounding {
         };
         for raw in rows.chunks_exact(self.row_bytes) {
             (self.widen)(raw, &mut row);
-            rounded.push(&row);
+            rounded.push(&row, self.metric);
         }
         rounded
     }
@@ -101,7 +102,7 @@ impl Rounding {
 }
 
 impl RoundedRows {
-    fn push(&mut self, row: &[f32]) {
+    fn push(&mut self, row: &[f32], metric: Metric) {
         let largest = row.iter().fold(0.0f32, |most, value| most.max(value.abs()));
         let scale = largest / LARGEST;
         let (mut squares, mut lost) = (0.0f64, 0.0f64);
@@ -112,10 +113,16 @@ impl RoundedRows {
             lost += left * left;
             self.integers.push(integer as u8);
         }
+        let length = squares.sqrt();
+        let unit = if metric == Metric::Cosine {
+            length
+        } else {
+            1.0
+        };
         self.facts.push(Facts {
-            scale,
-            length: squares.sqrt() as f32,
-            error: lost.sqrt() as f32,
+            scale: (f64::from(scale) / unit) as f32,
+            length: (length / unit) as f32,
+            error: (lost.sqrt() / unit) as f32,
         });
     }
 
@@ -155,13 +162,13 @@ impl RoundedQuery {
     fn bound(&self, product: f32, query: Facts, row: Facts) -> f32 {
         let lengths = query.length * row.length;
         let off = query.error * (row.length + row.error) + query.length * row.error;
-        let most = product * (query.scale * row.scale) + off + SLACK * lengths;
+        let most = product * query.scale * row.scale + off + SLACK * lengths + LEAST_SLACK;
         match self.rounding.metric {
             Metric::L2 => {
                 let squares = query.length * query.length + row.length * row.length;
                 squares - 2.0 * most - SLACK * squares
             }
-            Metric::Cosine => 1.0 - most / lengths - SLACK,
+            Metric::Cosine => 1.0 - most - SLACK,
             Metric::InnerProduct | Metric::L1 | Metric::Hamming | Metric::Jaccard => -most,
         }
     }

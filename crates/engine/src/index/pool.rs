@@ -60,11 +60,11 @@ pub(crate) struct Wanted<'w> {
     pub(crate) segments: &'w [Segment],
     /// How large it is made.
     pub(crate) shape: WorkerShape,
+    /// Bytes of that.
+    pub(crate) bytes: u64,
     /// How large one is at least that will do where there is no room for another; none for a call
     /// that wants several, which a large one would leave no room for.
     pub(crate) least: Option<WorkerShape>,
-    /// Bytes of that.
-    pub(crate) bytes: u64,
     /// Bytes of all workers at most.
     pub(crate) budget: u64,
     /// Version of the index that the segments are of.

@@ -289,8 +289,8 @@ impl Index {
         let wanted = Wanted {
             segments: &call.version.segments,
             shape,
-            least: (threads == 1).then(|| WorkerShape::compact(shape.interleave, call.lists.sizes)),
             bytes: call.version.worker_bytes(&shape),
+            least: (threads == 1).then(|| WorkerShape::compact(shape.interleave, call.lists.sizes)),
             budget: call.version.for_searches(),
             version: call.version.number,
         };

@@ -27,6 +27,7 @@ use crate::memory::format_bytes;
 use crate::options::OpenOptions;
 use crate::resolve::{self, Source};
 use crate::segment::{IdLookup, ids_are_nodes};
+use crate::source::kernels;
 
 /// Rows that a delta must hold.
 const LEAST_ROWS: u64 = 256;
@@ -230,11 +231,7 @@ impl WriterOpening<'_> {
 
     fn row_form(&self) -> Result<RowForm> {
         let shape = &self.manifest.spec.shape;
-        Ok(RowForm::new(
-            crate::source::kernels()?,
-            shape.vectors(),
-            shape.metric,
-        ))
+        Ok(RowForm::new(kernels()?, shape.vectors(), shape.metric))
     }
 
     fn check_flush(&self, rows: u32, build_memory: u64, index_memory: u64) -> Result<()> {

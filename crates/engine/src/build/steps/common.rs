@@ -59,17 +59,8 @@ impl SteppedBuild<'_> {
         let input = rows.as_ref().unwrap_or(self.input);
         let stored = StoredRows::new(input, self.plan.spec.shape.element)?;
         let course = Course::of_part(self.progress);
-        let build = Build {
-            input,
-            stored: &stored.input(),
-            options: self.options,
-            plan: self.plan,
-            codebook: self.codebook,
-            regions: &[],
-            workspace: &workspace,
-            pool: &pool,
-            progress: &course,
-        };
+        let stored = stored.input();
+        let build = self.build_of((input, &stored), &workspace, (&pool, &course));
         let all = build.check_input()?;
         stages.end("check rows");
         let quantizers = if cut.runs() > 1 && build.trains_on_first() {

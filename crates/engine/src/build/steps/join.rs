@@ -12,7 +12,7 @@ use crate::build::course::Course;
 use crate::build::pipeline::Stages;
 use crate::build::scratch::ScratchWish;
 use crate::build::stored::StoredRows;
-use crate::build::whole::{Build, report};
+use crate::build::whole::report;
 use crate::build::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::SegmentEntry;
@@ -48,17 +48,8 @@ impl SteppedBuild<'_> {
             thread_pool(self.plan.threads)?,
             Course::of_part(self.progress),
         );
-        let build = Build {
-            input,
-            stored: &stored.input(),
-            options: self.options,
-            plan: self.plan,
-            codebook: self.codebook,
-            regions: &[],
-            workspace: &workspace,
-            pool: &pool,
-            progress: &course,
-        };
+        let stored = stored.input();
+        let build = self.build_of((input, &stored), &workspace, (&pool, &course));
         let held_out = held_out_rows(self.input, self.options).map(|_| nodes);
         let manifest = build.joined(segments, held_out, stages)?;
         let done = std::mem::replace(stages, Stages::start());

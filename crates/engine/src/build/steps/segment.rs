@@ -15,7 +15,7 @@ use crate::build::cut::Run;
 use crate::build::pipeline::Stages;
 use crate::build::scratch::{ScratchWish, TemporaryFiles};
 use crate::build::stored::StoredRows;
-use crate::build::whole::{Build, SegmentRows, peak_temporary_bytes, stopped};
+use crate::build::whole::{SegmentRows, peak_temporary_bytes, stopped};
 use crate::build::workspace::Workspace;
 use crate::error::{ErrorKind, Result};
 use crate::manifest::{Manifest, SegmentEntry};
@@ -89,17 +89,7 @@ impl SteppedBuild<'_> {
             thread_pool(self.plan.threads)?,
             Course::of_part(self.progress),
         );
-        let build = Build {
-            input,
-            stored: &stored,
-            options: self.options,
-            plan: self.plan,
-            codebook: self.codebook,
-            regions: &[],
-            workspace,
-            pool: &pool,
-            progress: &course,
-        };
+        let build = self.build_of((input, &stored), workspace, (&pool, &course));
         let (built, nodes) = build.segment(&rows, common.quantizers.as_ref(), stages)?;
         let alone = SegmentEntry {
             first_row: 0,

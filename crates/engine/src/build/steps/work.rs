@@ -5,17 +5,20 @@ use std::sync::Arc;
 
 use pageway_store::{OsVfs, Vfs};
 use pageway_types::{Progress, VectorRead};
+use rayon::ThreadPool;
 use serde_json::json;
 
 use super::step::{BuildStep, StepKind, StepReport};
 use crate::build::BuildReport;
 use crate::build::budget::BuildPlan;
 use crate::build::codebook::SharedCodebook;
+use crate::build::course::Course;
 use crate::build::fingerprint::Fingerprint;
 use crate::build::named::with_ids;
 use crate::build::pipeline::Stages;
 use crate::build::sample::{read_rows, sample_rows};
-use crate::build::whole::planned;
+use crate::build::whole::{Build, planned};
+use crate::build::workspace::Workspace;
 use crate::error::Result;
 use crate::index::Index;
 use crate::options::{BuildInput, BuildOptions};
@@ -73,6 +76,26 @@ pub(super) struct SteppedBuild<'w> {
 }
 
 impl SteppedBuild<'_> {
+    /// The build of these rows, as they are given and as they are stored, in a workspace.
+    pub(super) fn build_of<'b>(
+        &'b self,
+        (input, stored): (&'b BuildInput<'b>, &'b BuildInput<'b>),
+        workspace: &'b Workspace,
+        (pool, progress): (&'b ThreadPool, &'b Course<'b>),
+    ) -> Build<'b> {
+        Build {
+            input,
+            stored,
+            options: self.options,
+            plan: self.plan,
+            codebook: self.codebook,
+            regions: &[],
+            workspace,
+            pool,
+            progress,
+        }
+    }
+
     fn run(&self, dir: &Path, kind: StepKind) -> Result<StepReport> {
         let mut stages = Stages::start();
         let (mut nodes, mut index) = (self.plan.cut.rows(), None);
