@@ -1,6 +1,7 @@
 //! Collections that are open, within one budget of memory: those that were not used for longest
 //! close when another needs their room.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -296,7 +297,8 @@ impl Shelf {
         Ok(true)
     }
 
-    /// Closes the collection that has most, once its requests are done; whether it did.
+    /// Closes the collection that has most, once its requests are done, or the next one where they
+    /// do not end; whether one closed.
     fn close_largest(&self, but: u64) -> Outcome<bool> {
         let places: Vec<Arc<ShelfPlace>> = {
             let places = self.places();
@@ -310,15 +312,18 @@ impl Shelf {
         let opened = places
             .iter()
             .filter_map(|place| Some((bytes(place)?, place)));
-        let largest = opened.max_by_key(|(bytes, _)| *bytes);
-        let Some(mut open) = largest.and_then(|(_, place)| place.open.try_lock().ok()) else {
-            return Ok(false);
-        };
-        if !open.as_ref().is_some_and(is_drained) {
-            return Ok(false);
+        let mut by_size: Vec<_> = opened.collect();
+        by_size.sort_by_key(|(bytes, _)| Reverse(*bytes));
+        for (_, place) in by_size {
+            let Ok(mut open) = place.open.try_lock() else {
+                continue;
+            };
+            if open.as_ref().is_some_and(is_drained) {
+                self.close(&mut open)?;
+                return Ok(true);
+            }
         }
-        self.close(&mut open)?;
-        Ok(true)
+        Ok(false)
     }
 
     /// Closes the collection that was not used for longest, not since a time of the clock of uses,
