@@ -15,7 +15,7 @@ use super::vectors::VectorArguments;
 
 const EXAMPLES: &str = "\
 Examples:
-  pageway lab updates --base sift.u8bin --queries q.u8bin --metric l2 --out sift
+  pageway lab updates --base sift.u8bin --queries q.u8bin --metric l2 --mix 9:1,1:1 --both --out sift
   pageway lab updates --base text.fbin --queries q.fbin --metric cosine --mix 1:1 --counts \\
     --first 64000 --operations 16000 --every 4000 --flush 100 --out text
   pageway lab updates --base text.fbin --queries q.fbin --metric cosine --first 64000 \\
@@ -53,9 +53,9 @@ pub(crate) struct UpdatesArguments {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     every: u64,
 
-    /// Inserts to deletes
-    #[arg(long, value_name = "I:D", default_value = "9:1")]
-    mix: Mix,
+    /// Inserts to deletes; each of several is measured on the index as it was built
+    #[arg(long, value_name = "I:D", default_value = "9:1", value_delimiter = ',')]
+    mix: Vec<Mix>,
 
     #[command(flatten)]
     threads: ThreadArguments,
@@ -117,6 +117,10 @@ struct WritingArguments {
     #[arg(long)]
     deferred: bool,
 
+    /// Measure both: changes that count when they are synced, and when they are in memory
+    #[arg(long, conflicts_with = "deferred")]
+    both: bool,
+
     /// Flush after every N operations; when memory is full where absent
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     flush: u64,
@@ -144,15 +148,10 @@ impl UpdatesArguments {
             memory: [writing.memory, writing.update_memory],
             first: self.first,
             operations: (self.operations, self.every),
-            mix: self.mix,
+            rounds: self.rounds(),
             threads: self.threads.both(),
             asking: (self.k, self.list_size),
             writing: Writing {
-                durability: if writing.deferred {
-                    Durability::Deferred
-                } else {
-                    Durability::Synced
-                },
                 flush: writing.flush,
                 merges: !writing.no_merge,
             },
@@ -172,10 +171,27 @@ impl UpdatesArguments {
     }
 }
 
+impl UpdatesArguments {
+    fn rounds(&self) -> Vec<(Mix, Durability)> {
+        let durabilities: &[Durability] = if self.writing.both {
+            &[Durability::Synced, Durability::Deferred]
+        } else if self.writing.deferred {
+            &[Durability::Deferred]
+        } else {
+            &[Durability::Synced]
+        };
+        let mixes = self.mix.iter();
+        let each = mixes.flat_map(|mix| durabilities.iter().map(move |own| (*mix, *own)));
+        each.collect()
+    }
+}
+
 /// A table of the designs, and what was published.
 fn describe(summary: &UpdateSummary) -> String {
     let mut table = Table::new(&[
         "design",
+        "mix",
+        "counts when",
         "recall",
         "least",
         "merged",
@@ -200,6 +216,8 @@ fn describe(summary: &UpdateSummary) -> String {
         };
         table.row(vec![
             design.design.clone(),
+            design.round.mix.clone(),
+            design.round.durability.to_owned(),
             format!("{:.3}", design.beside.recall),
             format!("{:.3}", design.least_recall),
             merged.unwrap_or_default(),
@@ -222,7 +240,11 @@ fn describe(summary: &UpdateSummary) -> String {
             _ => "not measured".to_owned(),
         };
         words += &format!(
-            "\n{} ({one}, {two}, {three} times on SIFT1M, Deep, GIST): {own}",
+            "\n{} beside {}, {} {}: {} ({one}, {two}, {three} times on SIFT1M, Deep, GIST): {own}",
+            finding.designs[0],
+            finding.designs[1],
+            finding.round.mix,
+            finding.round.durability,
             finding.says
         );
     }

@@ -1,9 +1,10 @@
-//! What Chen et al., 2026, section 4.3.5, say of updates, beside what was measured: `OdinANN` in
-//! place of the paper is `odinann` here, `FreshDiskANN` out of place `freshdiskann`.
+//! What Chen et al., 2026, section 4.3.5, say of updates, beside what was measured. The paper's
+//! figures are of `OdinANN` in place and `FreshDiskANN` out of place; the same is asked of each
+//! design that changes pages of its segment, beside each that does not.
 
 use serde::Serialize;
 
-use super::record::{RecordTimes, UpdateRecord};
+use super::record::{RecordTimes, UpdateRecord, UpdateRound};
 
 /// Whether a finding is ours too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -13,13 +14,18 @@ pub enum FindingVerdict {
     Holds,
     /// It is not.
     Fails,
-    /// Not both designs were measured, or not their times.
+    /// Times of one of the designs were not measured.
     NotMeasured,
 }
 
 /// A published finding, and the same of what was measured.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct UpdateFinding {
+    /// The design in place, and the one out of place.
+    pub designs: [String; 2],
+    /// Of which round.
+    #[serde(flatten)]
+    pub round: UpdateRound,
     /// What was published, in our words.
     pub says: &'static str,
     /// The figure on SIFT1M, Deep and GIST.
@@ -59,17 +65,22 @@ const CLAIMS: [PublishedFinding; 3] = [
     ),
 ];
 
-/// All findings, of what was measured.
+/// All findings, of each design in place beside each out of place in the same round.
 pub(super) fn findings(records: &[UpdateRecord]) -> Vec<UpdateFinding> {
-    let times = |name: &str| {
-        let own = records.iter().find(|record| record.design == name);
-        own.and_then(|record| record.timed)
-    };
-    let both = times("odinann").zip(times("freshdiskann"));
-    let judged = CLAIMS.map(|(says, published, measure, [least, most])| {
-        let measured = both
-            .as_ref()
-            .map(|(inside, outside)| measure(inside, outside));
+    let asked = records.iter().filter(|record| record.refused.is_none());
+    let (inside, outside): (Vec<_>, Vec<_>) = asked.partition(|record| record.in_place);
+    let pairs = inside.iter().flat_map(|one| {
+        let same = outside.iter().filter(|other| other.round == one.round);
+        same.map(move |other| (*one, *other))
+    });
+    pairs.flat_map(|(one, other)| judge(one, other)).collect()
+}
+
+/// The findings of a design in place and one out of place.
+fn judge(inside: &UpdateRecord, outside: &UpdateRecord) -> [UpdateFinding; CLAIMS.len()] {
+    CLAIMS.map(|(says, published, measure, [least, most])| {
+        let both = inside.timed.as_ref().zip(outside.timed.as_ref());
+        let measured = both.map(|(inside, outside)| measure(inside, outside));
         let measured = measured.filter(|value| value.is_finite());
         let verdict = match measured {
             Some(value) if (least..=most).contains(&value) => FindingVerdict::Holds,
@@ -77,13 +88,14 @@ pub(super) fn findings(records: &[UpdateRecord]) -> Vec<UpdateFinding> {
             None => FindingVerdict::NotMeasured,
         };
         UpdateFinding {
+            designs: [inside.design.clone(), outside.design.clone()],
+            round: inside.round.clone(),
             says,
             published,
             measured,
             verdict,
         }
-    });
-    judged.into()
+    })
 }
 
 #[cfg(test)]
@@ -98,6 +110,7 @@ mod tests {
         };
         UpdateRecord {
             design: design.to_owned(),
+            in_place: design != "freshdiskann",
             timed: Some(RecordTimes {
                 update: latency(update),
                 search: latency(1.0),
@@ -127,6 +140,20 @@ mod tests {
             let records = [outside.clone(), record("odinann", inside)];
             assert_eq!(verdicts(&records), expected, "{inside:?}");
         }
-        assert_eq!(verdicts(&[outside]), [FindingVerdict::NotMeasured; 3]);
+        assert_eq!(verdicts(std::slice::from_ref(&outside)), []);
+        let untimed = UpdateRecord {
+            timed: None,
+            ..record("dgai", (120.0, 70.0, 50.0))
+        };
+        let verdict = FindingVerdict::NotMeasured;
+        assert_eq!(verdicts(&[outside.clone(), untimed]), [verdict; 3]);
+        let elsewhere = UpdateRecord {
+            round: UpdateRound {
+                mix: "1:1".to_owned(),
+                ..UpdateRound::default()
+            },
+            ..record("odinann", (120.0, 70.0, 50.0))
+        };
+        assert_eq!(verdicts(&[outside, elsewhere]), []);
     }
 }

@@ -7,11 +7,23 @@ use super::finding::UpdateFinding;
 use super::times::Latency;
 use crate::stream::Found;
 
+/// What is done to an index as it was built.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct UpdateRound {
+    /// Inserts to deletes.
+    pub mix: String,
+    /// When a change counts.
+    pub durability: &'static str,
+}
+
 /// What so many operations came to.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct UpdateStep {
     /// Design.
     pub design: String,
+    /// Inserts to deletes, and when a change counts.
+    #[serde(flatten)]
+    pub round: UpdateRound,
     /// Operations that were done by then.
     pub operations: u64,
     /// Rows that live.
@@ -60,6 +72,11 @@ pub struct StepTimes {
 pub struct UpdateRecord {
     /// Design.
     pub design: String,
+    /// Inserts to deletes, and when a change counts.
+    #[serde(flatten)]
+    pub round: UpdateRound,
+    /// Whether pages are changed in the segment that is there.
+    pub in_place: bool,
     /// Why it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -109,17 +126,13 @@ pub struct RecordTimes {
 pub struct UpdateSummary {
     /// Rows that indexes are built of.
     pub first: u64,
-    /// Inserts to deletes.
-    pub mix: String,
-    /// When a change counts.
-    pub durability: &'static str,
     /// Threads that change, and threads that search.
     pub callers: usize,
     /// See `callers`.
     pub searchers: usize,
-    /// Each design.
+    /// Each design in each round.
     pub designs: Vec<UpdateRecord>,
-    /// What was published.
+    /// What was published, of each design in place beside each out of place.
     pub findings: Vec<UpdateFinding>,
 }
 

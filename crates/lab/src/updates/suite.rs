@@ -1,6 +1,6 @@
 //! Each design built, changed and asked.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pageway::lab::clock;
 use pageway::source::{IdSlice, VectorSlice};
@@ -14,7 +14,7 @@ use super::finding::findings;
 use super::load::{MixedLoad, OperationsDone};
 use super::mix::Mix;
 use super::record::{
-    RecordTimes, StepTimes, UpdateRecord, UpdateStep, UpdateSummary, durability_name,
+    RecordTimes, StepTimes, UpdateRecord, UpdateRound, UpdateStep, UpdateSummary, durability_name,
 };
 use super::times::Latency;
 use crate::stream::{Found, Live, Ranking, RunbookStep, mean};
@@ -36,8 +36,8 @@ pub struct UpdateSuite<'d> {
     pub first: u64,
     /// Operations on each, and after how many of them recall is measured.
     pub operations: (u64, u64),
-    /// Inserts to deletes.
-    pub mix: Mix,
+    /// Inserts to deletes, and when a change counts: each is a round on the index as it was built.
+    pub rounds: Vec<(Mix, Durability)>,
     /// Threads that change, and threads that search; none of these where counts alone are wanted.
     pub threads: (usize, usize),
     /// Neighbours, and the list size that they are searched with.
@@ -49,8 +49,6 @@ pub struct UpdateSuite<'d> {
 /// What becomes of changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Writing {
-    /// When a change counts.
-    pub durability: Durability,
     /// Operations after which is flushed by hand; as the writer does where 0.
     pub flush: u64,
     /// Whether everything is merged at the end.
@@ -60,6 +58,8 @@ pub struct Writing {
 /// Operations on a design, step by step.
 struct Course<'c> {
     suite: &'c UpdateSuite<'c>,
+    design: &'c str,
+    round: (Mix, Durability),
     ranking: &'c Ranking<'c>,
     progress: &'c dyn Progress,
     live: Live,
@@ -82,43 +82,39 @@ impl UpdateSuite<'_> {
         tell: &mut dyn FnMut(&UpdateStep) -> Result<()>,
     ) -> Result<UpdateSummary> {
         let count = (self.rows.len() / self.like.0.row_bytes()) as u64;
-        let (inserts, deletes) = self.mix.within(&(0..self.operations.0));
-        if self.first == 0 || self.first + inserts.end > count || deletes.end > self.first {
-            return Err(Error::invalid(format!(
-                "{} rows first, {} that come and {} that go: the data have {count}",
-                self.first, inserts.end, deletes.end
-            )));
+        for (mix, _) in &self.rounds {
+            let (inserts, deletes) = mix.within(&(0..self.operations.0));
+            if self.first == 0 || self.first + inserts.end > count || deletes.end > self.first {
+                return Err(Error::invalid(format!(
+                    "{} rows first, {} that come and {} that go: the data have {count}",
+                    self.first, inserts.end, deletes.end
+                )));
+            }
         }
         let ranking = Ranking::new((self.rows, self.queries), self.like, progress)?;
         let mut records = Vec::new();
         for (number, design) in self.designs.iter().enumerate() {
             let place = dir.join(format!("index-{number}"));
-            let mut course = Course {
-                suite: self,
-                ranking: &ranking,
-                progress,
-                live: Live::default(),
-                steps: Vec::new(),
-                times: [Vec::new(), Vec::new()],
-                seconds: 0.0,
-            };
-            course.live.take(&RunbookStep::Insert(0..self.first))?;
-            records.push(match self.build(design, &place, progress) {
-                Err(error) if error.kind() == ErrorKind::InvalidInput => UpdateRecord {
-                    design: design.name.clone(),
-                    refused: Some(error.to_string()),
-                    ..UpdateRecord::default()
-                },
-                built => {
-                    built?;
-                    course.run(&design.name, &place, tell)?
+            match self.build(design, &place, progress) {
+                Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                    records.push(UpdateRecord {
+                        design: design.name.clone(),
+                        refused: Some(error.to_string()),
+                        ..UpdateRecord::default()
+                    });
+                    continue;
                 }
-            });
+                built => built?,
+            }
+            for (turn, round) in self.rounds.iter().enumerate() {
+                let mut course = Course::new((self, &design.name, *round), &ranking, progress);
+                course.live.take(&RunbookStep::Insert(0..self.first))?;
+                let own = self.copy(&place, turn, progress)?;
+                records.push(course.run(&own, tell)?);
+            }
         }
         Ok(UpdateSummary {
             first: self.first,
-            mix: self.mix.to_string(),
-            durability: durability_name(self.writing.durability),
             callers: self.threads.0,
             searchers: self.threads.1,
             findings: findings(&records),
@@ -139,29 +135,63 @@ impl UpdateSuite<'_> {
         let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
         Index::build(dir, &input, &options, progress).map(drop)
     }
+
+    fn open(&self, dir: &Path) -> Result<Writer> {
+        let mut options = OpenOptions::default();
+        options.threads = self.threads.1.max(1);
+        options.effort = Some(Effort::ListSize(self.asking.1));
+        let update = UpdateOptions::default().with_memory(self.memory[1]);
+        Writer::open(dir, &options, &update)
+    }
+
+    /// The index of a round: the last has the one that was built, the others copies of it.
+    fn copy(&self, dir: &Path, turn: usize, progress: &dyn Progress) -> Result<PathBuf> {
+        if turn + 1 == self.rounds.len() {
+            return Ok(dir.to_owned());
+        }
+        let own = dir.with_extension(turn.to_string());
+        let writer = self.open(dir)?;
+        writer.snapshot(&own, progress)?;
+        writer.close()?;
+        Ok(own)
+    }
 }
 
-impl Course<'_> {
+impl<'c> Course<'c> {
+    fn new(
+        (suite, design, round): (&'c UpdateSuite<'c>, &'c str, (Mix, Durability)),
+        ranking: &'c Ranking<'c>,
+        progress: &'c dyn Progress,
+    ) -> Self {
+        Self {
+            suite,
+            design,
+            round,
+            ranking,
+            progress,
+            live: Live::default(),
+            steps: Vec::new(),
+            times: [Vec::new(), Vec::new()],
+            seconds: 0.0,
+        }
+    }
+
     fn run(
         mut self,
-        name: &str,
         dir: &Path,
         tell: &mut dyn FnMut(&UpdateStep) -> Result<()>,
     ) -> Result<UpdateRecord> {
         let (suite, progress) = (self.suite, self.progress);
-        let mut options = OpenOptions::default();
-        options.threads = suite.threads.1.max(1);
-        options.effort = Some(Effort::ListSize(suite.asking.1));
-        let update = UpdateOptions::default().with_memory(suite.memory[1]);
-        let writer = Writer::open(dir, &options, &update)?;
+        let (mix, durability) = self.round;
+        let writer = suite.open(dir)?;
         let load = MixedLoad {
             rows: suite.rows,
             queries: suite.queries,
             shape: suite.like.0,
             first: suite.first,
-            mix: suite.mix,
+            mix,
             threads: suite.threads,
-            durability: suite.writing.durability,
+            durability,
             flush: suite.writing.flush,
         };
         let before = self.ask(&writer)?;
@@ -170,16 +200,16 @@ impl Course<'_> {
             let operations = at..all.min(at + every.max(1));
             progress.stage("change and search", operations.end - operations.start);
             let done = load.run(&writer, &self.searching(), operations.clone(), progress)?;
-            let (came, went) = suite.mix.within(&operations);
+            let (came, went) = mix.within(&operations);
             let came = suite.first + came.start..suite.first + came.end;
             self.live.take(&RunbookStep::Insert(came))?;
             self.live.take(&RunbookStep::Delete(went))?;
             at = operations.end;
-            let step = self.step(name, at, &writer, done)?;
+            let step = self.step(at, &writer, done)?;
             tell(&step)?;
             self.steps.push(step);
         }
-        self.finish(name, &writer, before)
+        self.finish(&writer, before)
     }
 
     fn searching(&self) -> SearchOptions {
@@ -195,17 +225,18 @@ impl Course<'_> {
         Found::by(writer.index(), &queries, &self.searching(), &truth)
     }
 
+    fn round_name(&self) -> UpdateRound {
+        UpdateRound {
+            mix: self.round.0.to_string(),
+            durability: durability_name(self.round.1),
+        }
+    }
+
     fn is_timed(&self) -> bool {
         self.suite.threads.1 > 0
     }
 
-    fn step(
-        &mut self,
-        name: &str,
-        at: u64,
-        writer: &Writer,
-        done: OperationsDone,
-    ) -> Result<UpdateStep> {
+    fn step(&mut self, at: u64, writer: &Writer, done: OperationsDone) -> Result<UpdateStep> {
         let changes = writer.changes()?;
         let found = self.ask(writer)?;
         self.seconds += done.seconds;
@@ -223,7 +254,8 @@ impl Course<'_> {
         updates.extend(inserts.into_iter().chain(deletes));
         searches.extend(done.search_times);
         Ok(UpdateStep {
-            design: name.to_owned(),
+            design: self.design.to_owned(),
+            round: self.round_name(),
             operations: at,
             rows: changes.rows,
             segments: changes.segments,
@@ -238,7 +270,7 @@ impl Course<'_> {
     }
 
     /// Flushes and merges what is due, and then everything.
-    fn finish(self, name: &str, writer: &Writer, before: Found) -> Result<UpdateRecord> {
+    fn finish(self, writer: &Writer, before: Found) -> Result<UpdateRecord> {
         let begun = clock::now();
         writer.flush(self.progress)?;
         writer.settle(self.progress)?;
@@ -258,11 +290,14 @@ impl Course<'_> {
         };
         let recalls = of(|found| found.recall);
         let operations = self.suite.operations.0;
-        let is_timed = self.is_timed();
+        let (is_timed, round) = (self.is_timed(), self.round_name());
+        let in_place = writer.index().description()?.spec.update.changes_pages();
         let [updates, searches] = self.times;
         let (update, search) = (Latency::of(updates), Latency::of(searches));
         Ok(UpdateRecord {
-            design: name.to_owned(),
+            design: self.design.to_owned(),
+            round,
+            in_place,
             refused: None,
             operations,
             before,
@@ -314,11 +349,12 @@ mod tests {
             memory: [Some(MemoryWish::Bytes(4 << 20)), None],
             first: 600,
             operations: (200, 100),
-            mix: "9:1".parse().unwrap(),
+            rounds: ["9:1", "1:1"]
+                .map(|mix| (mix.parse().unwrap(), Durability::Deferred))
+                .into(),
             threads,
             asking: (5, 60),
             writing: Writing {
-                durability: Durability::Deferred,
                 flush: 50,
                 merges: true,
             },
@@ -343,18 +379,24 @@ mod tests {
                 Ok(())
             });
             let summary = summary.unwrap();
-            assert_eq!(told.len(), 6);
+            assert_eq!(told.len(), 12);
             assert!(
                 told.iter()
                     .all(|step| step.timed.is_some() == (threads.1 > 0))
             );
             let live: Vec<u64> = told.iter().map(|step| step.rows).collect();
-            assert_eq!(live, [680, 760, 680, 760, 680, 760]);
+            assert_eq!(live, [680, 760, 600, 600].repeat(3));
+            let mixes: Vec<&str> = told.iter().map(|step| step.round.mix.as_str()).collect();
+            assert_eq!(mixes, ["9:1", "9:1", "1:1", "1:1"].repeat(3));
             for design in &summary.designs {
                 assert!(design.refused.is_none(), "{design:?}");
                 assert!(design.least_recall > 0.9, "{design:?}");
                 assert!(
                     design.merged.is_some_and(|found| found.recall > 0.9),
+                    "{design:?}"
+                );
+                assert!(
+                    design.in_place == (design.design != "freshdiskann"),
                     "{design:?}"
                 );
                 assert!(
@@ -366,7 +408,9 @@ mod tests {
             }
             let judged = summary.findings.iter().map(|one| one.verdict);
             let judged = judged.filter(|verdict| *verdict != FindingVerdict::NotMeasured);
-            assert_eq!(judged.count(), if threads.1 > 0 { 3 } else { 0 });
+            // Two designs in place, beside one that is not, in two rounds.
+            assert_eq!(judged.count(), if threads.1 > 0 { 12 } else { 0 });
+            assert_eq!(summary.findings.len(), 12);
         }
     }
 
