@@ -251,6 +251,7 @@ def build(
     ``slack``              a number from 0 to 1: how much farther what needs no read may be
     ``update``             ``static``, ``segments``, ``rewrite``, ``patch``, ``overwrite``
     ``repair``             ``sweep``, ``local``, ``replace`` (with ``patch`` and ``overwrite``)
+    ``delta``              ``scan``, ``linked`` (with ``patch`` and ``overwrite``)
     =====================  ========================================================================
 
     Examples

@@ -309,6 +309,7 @@ def test_the_parts_of_a_spec_are_overrides(tmp_path, designs, vectors, name):
     code_bytes = spec["storage"]["quantizer"]["code_bytes"]
     parts["update"] = spec["update"]
     parts["repair"] = spec.get("repair", "sweep")
+    parts["delta"] = spec.get("delta", "scan")
     overrides = {"graph": spec["graph"], "cache": spec["cache"], **parts}
     found = spec_of(tmp_path / "i", vectors, overrides=overrides, code_bytes=code_bytes)
     assert found == spec

@@ -5,9 +5,9 @@
 
 use pageway::choices::schedules;
 use pageway::spec::{
-    CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, ListSpec, NodeCacheSpec,
-    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RepairSpec, SelectionSpec, StopSpec,
-    UpdateSpec, VectorStorage,
+    CodeStorage, CodecSpec, DeltaSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, ListSpec,
+    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RepairSpec,
+    SelectionSpec, StopSpec, UpdateSpec, VectorStorage,
 };
 use pageway::{
     BuildOptions, CacheOverrides, Error, ErrorKind, Index, MemoryPart, MemoryWish, Overrides,
@@ -64,6 +64,7 @@ pub(crate) fn plain(spec: &IndexSpec, options: &BuildOptions) -> BuildOptions {
             slack: Some(0.0),
             update: Some(UpdateSpec::Static),
             repair: Some(RepairSpec::Sweep),
+            delta: Some(DeltaSpec::Scan),
         })
         .with_memory(MemoryWish::Bytes(ALL_BYTES))
         .with_graph_from(None)

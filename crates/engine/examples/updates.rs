@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Scenarios: `insert`, `delete`, `beside` (searches in quiet, then beside inserts), `recover`,
-//! `churn`, `mixed` (the operations of figures 15 and 16 of Chen et al., 2026: inserts and
-//! deletes at `inserts` to `deletes`, a flush after every `flush` of them). Keys, with defaults:
+//! `churn`, `delta` (searches while `rows` wait in the delta, and once they are flushed), `mixed`
+//! (the operations of figures 15 and 16 of Chen et al., 2026: inserts and deletes at `inserts` to
+//! `deletes`, a flush after every `flush` of them). Keys, with defaults:
 //! `first=64000` rows that the index is built of, `memory=20%`, `update=` and `build=` memory for
 //! updates, `callers=16`, `rows=10000` to change, `batch=1` rows of a call, `share=2` percent of
 //! a generation, `generations=50`, `every=10` generations a comparison, `list=` entries of
@@ -105,6 +106,7 @@ fn main() {
         "beside" => bench.beside(),
         "recover" => bench.recover(),
         "churn" => bench.churn(),
+        "delta" => bench.delta(),
         "mixed" => bench.mixed(),
         other => panic!("no scenario {other}"),
     }
@@ -423,9 +425,28 @@ impl Bench {
         }
     }
 
+    /// Rows that wait in the delta: what their inserts read, and what searches compare.
+    fn delta(&self) {
+        let (writer, rows) = (self.writer(), self.number("rows", 4000));
+        self.put(&writer, (self.first(), rows), &AtomicBool::new(false));
+        let live: Vec<u64> = (0..(self.first() + rows) as u64).collect();
+        let truth = self.truth(&live);
+        for what in ["waiting", "flushed"] {
+            self.show(json!({
+                "what": what, "measured": self.measured(writer.index(), &truth),
+                "changes": writer.changes().unwrap(),
+            }));
+            writer.flush(&NoProgress).unwrap();
+        }
+    }
+
     /// Recall and pages of an index at some list sizes, and by its own calibration.
     fn measure(&self, dir: &Path, truth: &[Vec<u64>]) -> Value {
-        let index = Index::open(dir, &self.open_options()).unwrap();
+        self.measured(&Index::open(dir, &self.open_options()).unwrap(), truth)
+    }
+
+    /// The same of an open index, with the distances of each query.
+    fn measured(&self, index: &Index, truth: &[Vec<u64>]) -> Value {
         let all = Queries::new(&self.queries.rows, self.queries.shape);
         let efforts = [None, Some(20), Some(50), Some(100), Some(200)];
         let measured = efforts.map(|list| {
@@ -439,10 +460,13 @@ impl Bench {
                 .zip(answers.ids.chunks_exact(10))
                 .map(|(truth, ids)| ids.iter().filter(|id| truth.contains(id)).count())
                 .sum();
-            let pages: u64 = answers.stats.iter().map(|stats| stats.pages).sum();
+            let each = |count: fn(&QueryStats) -> u64| {
+                answers.stats.iter().map(count).sum::<u64>() as f64 / truth.len() as f64
+            };
             json!({
                 "list": list, "recall": found as f64 / (10 * truth.len()) as f64,
-                "pages": pages as f64 / truth.len() as f64,
+                "pages": each(|stats| stats.pages), "exact": each(|stats| stats.exact_distances),
+                "codes": each(|stats| stats.approximate_distances),
             })
         });
         json!(measured)

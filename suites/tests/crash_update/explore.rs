@@ -9,7 +9,11 @@ use pageway_testkit::{Boundary, SimVfs};
 use crate::oracle::{check_copy, go_on, recover};
 use crate::story::{COPY, Held, SHAPE, Story, open};
 
-pub(crate) const SEED: u64 = 0x5eed;
+/// Tells images of one run from those of another: `PAGEWAY_CRASH_SEED`.
+pub(crate) fn seed() -> u64 {
+    let given = std::env::var("PAGEWAY_CRASH_SEED").ok();
+    given.and_then(|seed| seed.parse().ok()).unwrap_or(0x5eed)
+}
 
 /// How many of all images are tried.
 #[derive(Clone, Copy)]
@@ -78,7 +82,7 @@ fn strided(boundaries: &[Boundary], stride: usize) -> impl Iterator<Item = (usiz
 fn images(boundary: &Boundary, width: Width, turn: usize) -> impl Iterator<Item = SimVfs> + '_ {
     let skipped = if width.images < 4 { turn % 4 } else { 0 };
     boundary
-        .images(width.images + skipped as u64, SEED)
+        .images(width.images + skipped as u64, seed())
         .skip(skipped)
 }
 

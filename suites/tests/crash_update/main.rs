@@ -224,6 +224,29 @@ fn a_crash_of_pages_that_are_written_over_leaves_the_old_version_or_the_new() {
 }
 
 #[test]
+fn a_crash_of_lists_apart_and_of_merges_into_lists_leaves_the_old_version_or_the_new() {
+    for preset in [Preset::Dgai, Preset::FreshDiskAnn] {
+        let story = live_patched(plain, preset, &PATCHED).unwrap();
+        let quick = Width {
+            stride: 9,
+            images: 2,
+            next: 60,
+            stops: false,
+        };
+        let whole = Width {
+            stride: 1,
+            images: 16,
+            next: 10,
+            ..quick
+        };
+        let findings = explore(&story, width(quick, whole), &leave);
+        println!("crash_update: {} images of {preset}", findings.images);
+        expect_none(&findings);
+        assert!(findings.images >= 40, "only {} images", findings.images);
+    }
+}
+
+#[test]
 fn a_crash_during_recovery_loses_nothing_either() {
     let story = live(plain, &LIFE).unwrap();
     let quick = Width {

@@ -16,7 +16,7 @@ use crate::resolve;
 use crate::spec::IndexSpec;
 
 /// Nodes that are found for a row.
-pub(super) fn found_per_row(spec: &IndexSpec, nodes: u32) -> u32 {
+pub(crate) fn found_per_row(spec: &IndexSpec, nodes: u32) -> u32 {
     spec.graph.build_list().min(nodes)
 }
 
@@ -72,7 +72,7 @@ impl BaseSearch {
 }
 
 /// Chooses lists by exact distances.
-pub(super) struct Linker {
+pub(crate) struct Linker {
     shape: VectorShape,
     metric: Metric,
     max_norm: Option<f32>,
@@ -83,7 +83,7 @@ pub(super) struct Linker {
 impl Linker {
     /// Of the graph of a design, among at most so many candidates. `max_norm` under the inner
     /// product.
-    pub(super) fn new(spec: &IndexSpec, most: u32, max_norm: Option<f32>) -> Result<Self> {
+    pub(crate) fn new(spec: &IndexSpec, most: u32, max_norm: Option<f32>) -> Result<Self> {
         let metric = spec.shape.metric;
         Ok(Self {
             shape: spec.shape.vectors(),
@@ -99,7 +99,7 @@ impl Linker {
 
     /// The list of a raw row: the places of those of `others`, raw rows, that it gets, in prune
     /// order.
-    pub(super) fn choose(&mut self, row: &[u8], others: &[u8]) -> Result<Vec<usize>> {
+    pub(crate) fn choose(&mut self, row: &[u8], others: &[u8]) -> Result<Vec<usize>> {
         let all = [row, others].concat();
         let guide = self.metric.guide();
         let set = VectorSet::new(&all, self.shape, guide, resolve::kernels()?, self.max_norm)?;

@@ -80,6 +80,7 @@ pub(crate) use budget::rewrite_bytes;
 pub(crate) use copy::{copy_file, link_or_copy};
 pub use held_out::HeldOutRows;
 pub(crate) use ids::IdFile;
+pub(crate) use link::{Linker, found_per_row};
 pub use outline::BuildOutline;
 pub(crate) use patch::{SegmentPatch, overwrite, patch_bytes};
 pub use recalibrate::CalibrateOptions;

@@ -135,6 +135,22 @@ impl Chunk {
         self.living(visible).map(move |row| Place(row - first))
     }
 
+    /// Places of those of `rows`, ascending, that are of this chunk and live in such a view.
+    pub(super) fn living_among<'r>(
+        &'r self,
+        rows: &'r [u32],
+        visible: u32,
+    ) -> impl Iterator<Item = Place> + 'r {
+        let start = rows.partition_point(|row| *row < self.first);
+        let own = rows.get(start..).unwrap_or_default().iter();
+        own.take_while(|row| **row < self.end())
+            .filter_map(move |row| {
+                let place = Place(*row - self.first);
+                let death = self.deaths.get(place.0 as usize)?.load(Ordering::Acquire);
+                (death == 0 || death > visible).then_some(place)
+            })
+    }
+
     /// Attributes of a row.
     pub(super) fn document(&self, row: u32) -> Option<&[u8]> {
         let at = row.checked_sub(self.first)? as usize;

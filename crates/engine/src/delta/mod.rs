@@ -1,8 +1,10 @@
-//! Rows that are in no segment yet: in memory, in the order in which they came, searched exactly.
+//! Rows that are in no segment yet: in memory, in the order in which they came. All of them are
+//! compared with a query, or those that nodes of the segment lead to.
 //!
 //! ```text
 //! chunks   | rows, rounded rows, ids, attributes, deaths | ..   each full, or merged with the next
 //! view     the chunks of a moment: rows up to `visible`, less those that had died by then
+//! overlay  edges from nodes of the segment to rows, where inserts search for neighbours
 //! ```
 //!
 //! One thread at a time appends and kills; any number take views. A row that replaces another is
@@ -11,6 +13,7 @@
 //! knows the one that follows, so that who holds an old one finds what replaces its rows.
 
 mod chunk;
+mod overlay;
 mod rounded;
 mod scan;
 #[cfg(test)]
@@ -21,8 +24,10 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use chunk::Chunk;
 pub(crate) use chunk::{NewRows, RowDocument};
+use overlay::Overlay;
+pub(crate) use overlay::{LinkRoom, Numbering, RowLinks};
 use pageway_kernels::{DistanceFn, KernelSet};
-use pageway_types::{Metric, VectorShape};
+use pageway_types::{Metric, NodeId, VectorShape};
 use rounded::Rounding;
 pub(crate) use scan::{DeltaQuery, Hit};
 
@@ -45,6 +50,7 @@ pub(crate) struct RowForm {
     row_bytes: usize,
     distance: DistanceFn,
     rounding: Option<Rounding>,
+    links: Option<LinkRoom>,
 }
 
 impl RowForm {
@@ -54,13 +60,20 @@ impl RowForm {
             row_bytes: shape.row_bytes(),
             distance: kernels.distance(shape.element, metric),
             rounding: Rounding::of(kernels, shape, metric),
+            links: None,
         }
+    }
+
+    /// The same with room for edges to rows.
+    pub(crate) fn with_links(self, links: Option<LinkRoom>) -> Self {
+        Self { links, ..self }
     }
 
     /// Bytes that a row takes, without its attributes.
     pub(crate) fn bytes(self) -> u64 {
         let rounded = self.rounding.map_or(0, Rounding::row_bytes);
-        (self.row_bytes + rounded) as u64 + ROW_BYTES
+        let links = self.links.map_or(0, LinkRoom::row_bytes);
+        (self.row_bytes + rounded) as u64 + ROW_BYTES + links
     }
 }
 
@@ -73,6 +86,8 @@ pub(crate) struct Delta {
     dead: AtomicU32,
     /// The one that took rows after this.
     next: OnceLock<Arc<Self>>,
+    /// Edges to its rows.
+    overlay: Option<Overlay>,
 }
 
 /// A delta as it is at a moment.
@@ -91,7 +106,55 @@ impl Delta {
             chunks: RwLock::default(),
             dead: AtomicU32::new(0),
             next: OnceLock::new(),
+            overlay: form.links.map(Overlay::new),
         }
+    }
+
+    /// Adds edges to the rows that are appended next.
+    pub(crate) fn link(&self, links: &RowLinks) {
+        if let Some(overlay) = &self.overlay {
+            overlay.add(self.len(), links);
+        }
+    }
+
+    /// Whether nodes of this numbering lead to its rows.
+    pub(crate) fn is_linked(&self, numbering: Numbering) -> bool {
+        let overlay = self.overlay.as_ref();
+        overlay.is_some_and(|overlay| overlay.is_of(numbering))
+    }
+
+    /// The first `visible` rows that `nodes` lead to, and those that nothing leads to, ascending;
+    /// none where nodes of this numbering lead to no rows.
+    pub(crate) fn rows_beside(
+        &self,
+        (nodes, numbering): (&[NodeId], Numbering),
+        visible: u32,
+    ) -> Option<Vec<u32>> {
+        let overlay = self.overlay.as_ref().filter(|own| own.is_of(numbering))?;
+        let mut rows = Vec::new();
+        overlay.others(visible, &mut rows);
+        for node in nodes {
+            overlay.rows_of(*node, &mut rows);
+        }
+        rows.retain(|row| *row < visible);
+        rows.sort_unstable();
+        rows.dedup();
+        Some(rows)
+    }
+
+    /// The nodes that lead to each of some rows, ascending; none of a row whose neighbours were not
+    /// looked for among all nodes of this numbering.
+    pub(crate) fn lists(&self, rows: &[u32], numbering: Numbering) -> Vec<Vec<NodeId>> {
+        let edges = self.overlay.as_ref().map(|own| own.edges(numbering));
+        let edges = edges.unwrap_or_default();
+        let list = |row: &u32| {
+            let start = edges.partition_point(|(own, _)| own < row);
+            let own = edges.get(start..).unwrap_or_default().iter();
+            own.take_while(|(own, _)| own == row)
+                .map(|edge| edge.1)
+                .collect()
+        };
+        rows.iter().map(list).collect()
     }
 
     /// What its rows are.

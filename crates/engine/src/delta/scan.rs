@@ -1,4 +1,6 @@
-//! Searching a delta: every living row that can be near is scored exactly.
+//! Searching a delta: every living row that can be near is scored exactly, of all or of some.
+
+use pageway_types::Place;
 
 use super::rounded::RoundedQuery;
 use super::{DeltaView, RowForm};
@@ -35,12 +37,13 @@ impl<'q> DeltaQuery<'q> {
 }
 
 impl DeltaView {
-    /// The `most` nearest living rows that are at most `farthest` away and that `admits` wants,
-    /// nearest first, and how many distances that took; of equally near ones those that came first.
+    /// The `most` nearest living rows, of all or of `rows`, ascending, that are at most `farthest`
+    /// away and that `admits` wants, nearest first, and how many distances that took; of equally
+    /// near ones those that came first.
     /// Costs a distance for each row, of rounded rows for those that cannot be near.
     pub(crate) fn nearest(
         &self,
-        query: &DeltaQuery<'_>,
+        (query, rows): (&DeltaQuery<'_>, Option<&[u32]>),
         (most, farthest): (usize, f32),
         admits: impl Fn(u32, u64) -> bool,
     ) -> (Vec<Hit>, u64) {
@@ -52,10 +55,20 @@ impl DeltaView {
         let (mut places, mut scored) = (Vec::with_capacity(BLOCK), 0);
         let mut least = [0.0; BLOCK];
         for chunk in &self.chunks {
-            let mut living = chunk.living_places(self.visible);
+            let (mut all, mut some);
+            let mut living: &mut dyn Iterator<Item = Place> = match rows {
+                None => {
+                    all = chunk.living_places(self.visible);
+                    &mut all
+                }
+                Some(rows) => {
+                    some = chunk.living_among(rows, self.visible);
+                    &mut some
+                }
+            };
             loop {
                 places.clear();
-                places.extend(living.by_ref().take(BLOCK));
+                places.extend((&mut living).take(BLOCK));
                 if places.is_empty() {
                     break;
                 }

@@ -81,7 +81,8 @@ proptest! {
         expected.truncate(most);
         let row = [query, 3];
         let asked = DeltaQuery::new(&row, form(2));
-        let (found, scored) = delta.view().nearest(&asked, (most, f32::INFINITY), |_, _| true);
+        let limits = (most, f32::INFINITY);
+        let (found, scored) = delta.view().nearest((&asked, None), limits, |_, _| true);
         prop_assert_eq!(scored, living as u64);
         let found: Vec<_> = found.iter().map(|hit| (hit.distance as u32, hit.id)).collect();
         prop_assert_eq!(found, expected);

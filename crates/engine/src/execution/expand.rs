@@ -115,6 +115,11 @@ impl<C: PageCodec> Traversal<'_, C> {
             ((self.parts.exact)(self.query.vector, vector.bytes), 0.0)
         };
         self.stats.bytes_used += vector.bytes.len() as u64;
+        if !self.meets_codes()
+            && let Some(met) = &mut self.scratch.told.met
+        {
+            met.note(node, vector.bytes);
+        }
         if self.query.admission.admits(node) {
             if self.meets_codes() && self.ranks_coarse_codes() {
                 // A coarse code may have put it among the answers already, at another distance.

@@ -9,6 +9,7 @@ use super::candidates::CandidateList;
 use super::entry::{ClusterMarks, EntryPart, EntryScratch};
 use super::held::{HeldPages, Replicas};
 use super::ladder::{LadderNote, LadderNotes};
+use super::met::MetRows;
 use super::probes::ranked_for;
 use super::query::{Gathering, Goal, Query, QuerySizes, Siblings};
 use super::ranking::Ranking;
@@ -327,6 +328,8 @@ pub(super) struct Told {
     pub(super) trace: Option<Vec<NodeId>>,
     /// What lists would have found.
     pub(super) ladder: LadderNotes,
+    /// Vectors that were compared.
+    pub(super) met: Option<MetRows>,
 }
 
 /// What a query has met. Filters: they may forget, at the cost of work done twice.
@@ -497,6 +500,16 @@ impl Scratch {
         self.told.trace.is_some()
     }
 
+    /// Starts to keep vectors that are compared.
+    pub(crate) fn record_met(&mut self, met: MetRows) {
+        self.told.met = Some(met);
+    }
+
+    /// Ends that; what was kept.
+    pub(crate) fn take_met(&mut self) -> Option<MetRows> {
+        self.told.met.take()
+    }
+
     /// Makes ready for the next query, of `sizes` that the capacity of this scratch covers.
     pub(super) fn reset(&mut self, query: &Query<'_>, sizes: QuerySizes) {
         self.shape.sizes = sizes;
@@ -527,6 +540,9 @@ impl Scratch {
         self.told.ladder.reset(query.ladder);
         if let Some(trace) = &mut self.told.trace {
             trace.clear();
+        }
+        if let Some(met) = &mut self.told.met {
+            met.clear();
         }
     }
 

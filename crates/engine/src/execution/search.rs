@@ -19,7 +19,7 @@ use std::time::Instant;
 use pageway_types::NodeId;
 
 use super::bounds::Limits;
-use super::candidates::sort_key;
+use super::candidates::{key_node, sort_key};
 use super::ladder::LadderNote;
 use super::list_rule::{LOOKED_AT, ListChoice, NearestDistances};
 use super::query::Goal;
@@ -53,6 +53,8 @@ pub(crate) struct Search<'t> {
 pub(crate) struct Finished {
     /// How many answers it has.
     pub(crate) results: usize,
+    /// How many nodes near it were noted.
+    pub(crate) near: usize,
     /// What it cost.
     pub(crate) stats: QueryStats,
     /// What its list was chosen by, where it was.
@@ -349,6 +351,15 @@ impl<'t> Search<'t> {
         idle.flat_map(|scratch| scratch.notes())
     }
 
+    /// The nodes of each segment that are nearest to the query by their codes, `most` at most.
+    pub(crate) fn near(&self, most: usize) -> impl Iterator<Item = NodeId> {
+        self.walks.iter().flat_map(move |walk| {
+            let base = self.segments.get(walk.segment()).map_or(0, |own| own.base);
+            let keys = walk.candidates().keys().iter().take(most);
+            keys.map(move |key| NodeId(base + key_node(*key).0))
+        })
+    }
+
     /// Ends the query: appends its answers to `found`, nearest first, and the nodes that it
     /// expanded to `visits`, where that is recorded.
     ///
@@ -396,6 +407,7 @@ impl<'t> Search<'t> {
         sum.estimated = answers.iter().filter(|one| one.error > 0.0).count() as u64;
         Ok(Finished {
             results: answers.len(),
+            near: 0,
             stats: sum,
             choice: self.choice,
             falls_short: self.falls_short,

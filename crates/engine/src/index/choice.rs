@@ -100,7 +100,7 @@ impl Index {
         let place = (version, queries);
         let found = self.search_ruled(place, options, rule, watch)?;
         let (mut answers, outcomes) = found;
-        self.add_deltas(version, (queries, options), &mut answers);
+        self.add_deltas(version, (queries, options), (&mut answers, &outcomes));
         let dimensions = dimensions_of(&outcomes);
         answers.expected_recall = plan.expected_recall(&dimensions);
         answers.unlike = plan.unlike(&dimensions);

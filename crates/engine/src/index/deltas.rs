@@ -1,4 +1,5 @@
-//! The rows that are in no segment yet, added to what segments answered.
+//! The rows that are in no segment yet, added to what segments answered: all of them, or those that
+//! the nodes lead to which a query came near.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use pageway_types::NodeId;
 use super::collect::Answer;
 use super::{Index, Version};
 use crate::delta::{Delta, DeltaQuery, DeltaView, Hit};
+use crate::execution::driver::Outcomes;
 use crate::filter::Filter;
 use crate::options::{Answers, Queries, SearchOptions};
 
@@ -22,30 +24,40 @@ impl Index {
         &self,
         version: &Version,
         (queries, options): (&Queries<'_>, &SearchOptions),
-        answers: &mut Answers,
+        (answers, outcomes): (&mut Answers, &[Outcomes]),
     ) {
         let Some(form) = version.deltas.first().map(|delta| delta.form()) else {
             return;
         };
         let mut first = version.node_count();
         let mut scanned = Vec::new();
-        for delta in version.chain() {
+        let chain: Vec<Arc<Delta>> = version.chain().collect();
+        for delta in &chain {
             let view = delta.view();
             let next = first.saturating_add(view.len());
             let matches = RowMatches::new(queries.filter, &view);
+            let delta = &**delta;
             scanned.push(Scanned {
                 first,
                 view,
+                delta,
                 matches,
             });
             first = next;
         }
         let row_bytes = self.shape().row_bytes();
+        let near = NearNodes::of(outcomes, queries.rows.len() / row_bytes.max(1));
         let rows = queries.rows.chunks_exact(row_bytes).enumerate();
         let each = rows.map(|(number, row)| {
             let query = DeltaQuery::new(row, form);
             let admits = |node| admits(queries, number, node);
-            let scan = |farthest| scan(&scanned, &query, (options.k, farthest), admits);
+            let beside = near.of_query(number);
+            let rows = scanned.iter().map(|own| {
+                let nodes = (beside?, version.numbering());
+                own.delta.rows_beside(nodes, own.view.len())
+            });
+            let rows: Vec<Option<Vec<u32>>> = rows.collect();
+            let scan = |farthest| scan((&scanned, &rows), &query, (options.k, farthest), admits);
             let own: Vec<Answer> = answers.of_query(number).collect();
             let (hits, scored) = scan(farthest(&own, options));
             let replaces = |hit: &Answer| own.iter().any(|own| own.id == hit.id);
@@ -66,31 +78,75 @@ impl Index {
     }
 }
 
+/// Nodes that rows of deltas are looked for beside, those nearest to a query by their codes.
+const NEAR: usize = 64;
+
+/// The nodes that were noted of each query.
+struct NearNodes<'o>(Vec<&'o [NodeId]>);
+
+impl<'o> NearNodes<'o> {
+    /// Of all threads, by query; nothing where none were noted.
+    fn of(outcomes: &'o [Outcomes], count: usize) -> Self {
+        let mut of = vec![&[][..]; count];
+        for outcome in outcomes {
+            let mut rest = outcome.near.as_slice();
+            for (query, finished) in &outcome.queries {
+                let (own, others) = rest.split_at(finished.near.min(rest.len()));
+                rest = others;
+                if let Some(place) = of.get_mut(*query) {
+                    *place = own;
+                }
+            }
+        }
+        Self(of)
+    }
+
+    fn of_query(&self, number: usize) -> Option<&'o [NodeId]> {
+        self.0.get(number).copied().filter(|own| !own.is_empty())
+    }
+}
+
+impl Version {
+    /// How many nodes near each query are noted: none where all rows of deltas are compared.
+    pub(super) fn near_nodes(&self, queries: &Queries<'_>, options: &SearchOptions) -> usize {
+        let is_plain = queries.filter.is_none() && queries.admitted.is_none();
+        let is_linked = || self.chain().any(|delta| delta.is_linked(self.numbering()));
+        if is_plain && options.radius.is_none() && is_linked() {
+            NEAR
+        } else {
+            0
+        }
+    }
+}
+
 /// A delta that is searched.
 struct Scanned<'f> {
     /// The node that its first row is.
     first: u32,
     view: DeltaView,
+    delta: &'f Delta,
     matches: RowMatches<'f>,
 }
 
-/// The rows of deltas that are at most `farthest` away, `k` of each at most, and how many distances
-/// that took.
+/// The rows of deltas, or those of them that are told, that are at most `farthest` away, `k` of
+/// each at most, and how many distances that took.
 fn scan(
-    deltas: &[Scanned<'_>],
+    (deltas, rows): (&[Scanned<'_>], &[Option<Vec<u32>>]),
     query: &DeltaQuery<'_>,
     (k, farthest): (u32, f32),
     admits: impl Fn(u32) -> bool,
 ) -> (Vec<Answer>, u64) {
     let (mut hits, mut scored) = (Vec::new(), 0);
-    for delta in deltas {
+    for (delta, rows) in deltas.iter().zip(rows) {
         let Scanned {
             first,
             view,
             matches,
+            ..
         } = delta;
         let admits = |row, id| admits(first + row) && matches.has(view, row, id);
-        let (found, own) = view.nearest(query, (k as usize, farthest), admits);
+        let rows = (query, rows.as_deref());
+        let (found, own) = view.nearest(rows, (k as usize, farthest), admits);
         hits.extend(found.into_iter().map(|hit| Answer::of_delta(hit, *first)));
         scored += own;
     }

@@ -28,7 +28,7 @@ impl Index {
         let all: Vec<usize> = (0..queries.rows.len() / self.shape().row_bytes()).collect();
         let mut answers = Answers::none(all.len(), version.places(options));
         self.scan_vectors((version, queries), options, (&all, watch), &mut answers)?;
-        self.add_deltas(version, (queries, options), &mut answers);
+        self.add_deltas(version, (queries, options), (&mut answers, &[]));
         Ok((answers, Vec::new()))
     }
 

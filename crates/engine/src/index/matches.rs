@@ -320,7 +320,7 @@ impl Index {
             rescued = 0;
         }
         answers.filter = Some(costs.report(matched, (&answers, rescued)));
-        self.add_deltas(version, (queries, options), &mut answers);
+        self.add_deltas(version, (queries, options), (&mut answers, &[]));
         Ok((answers, outcomes))
     }
 

@@ -11,6 +11,7 @@ mod filter_check;
 mod filter_room;
 mod matches;
 mod names;
+mod neighbors;
 mod notes;
 mod open;
 mod opening;
@@ -35,6 +36,7 @@ use pageway_store::{DirectoryLock, PerProcess, Vfs};
 use pageway_types::{Metric, VectorShape};
 
 pub use describe::{Description, FileDescription, SegmentState, describe, describe_on};
+pub(crate) use neighbors::met_bytes;
 pub(crate) use open::Reload;
 pub(crate) use open::share;
 pub use open::{BackendReport, MemoryReport};

@@ -365,6 +365,7 @@ impl Loading<'_> {
             ledger,
             probe,
             number: 0,
+            numbering: 0,
             plans: Arc::default(),
         })
     }

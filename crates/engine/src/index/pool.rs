@@ -8,8 +8,8 @@ use std::time::Instant;
 use pageway_store::{PerProcess, Process, clock};
 
 use crate::error::{Error, Result};
-use crate::execution::Segment;
 use crate::execution::driver::{self, Job, Outcomes, Worker, WorkerShape, timed_out};
+use crate::execution::{MetRows, Segment};
 use crate::memory::format_bytes;
 
 /// An idle worker is taken for a search that needs less if it is at most so many times as large: a
@@ -251,6 +251,13 @@ impl Lease<'_> {
         }
     }
 
+    /// Keeps the vectors that a job of one query compares; see [`Outcomes::met`].
+    pub(crate) fn record_met(&mut self, met: MetRows) {
+        if let Some(worker) = &mut self.worker {
+            worker.record_met(met);
+        }
+    }
+
     /// Takes queries of `job` until there are none.
     ///
     /// # Errors
@@ -260,7 +267,8 @@ impl Lease<'_> {
         let Some(worker) = &mut self.worker else {
             return Ok(Outcomes::default());
         };
-        let outcomes = driver::run(segments, job, worker)?;
+        let mut outcomes = driver::run(segments, job, worker)?;
+        outcomes.met = worker.take_met();
         // One that records is not for everybody.
         if !worker.is_traced() {
             self.give_back();

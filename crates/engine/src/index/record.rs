@@ -33,8 +33,8 @@ impl Index {
             return Err(Error::new(ErrorKind::Unsupported, words));
         }
         let notes = Notes {
-            visits: false,
             recorded,
+            ..Notes::default()
         };
         let watch = Watch::new(options, progress).noting(notes);
         let (answers, outcomes) = self.answer(queries, options, watch)?;

@@ -11,7 +11,7 @@ use super::watch::{Notes, Watch};
 use super::{Index, Version};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{Job, Outcomes, WorkerShape};
-use crate::execution::{CallLists, Goal, QuerySizes, Segment};
+use crate::execution::{CallLists, Goal, MetRows, QuerySizes, Segment};
 use crate::memory::check_room;
 use crate::options::{Answers, Queries, SearchOptions, SearchSettings};
 use crate::plan::MAX_INTERLEAVE;
@@ -114,7 +114,7 @@ impl Index {
         let lists = CallLists::fixed(sizes);
         let found = self.search_sized(place, options, lists, watch)?;
         let (mut answers, outcomes) = found;
-        self.add_deltas(version, (queries, options), &mut answers);
+        self.add_deltas(version, (queries, options), (&mut answers, &outcomes));
         if options.radius.is_none() && queries.admitted.is_none() {
             let calibration = &version.manifest.calibration;
             answers.expected_recall = calibration.expected_recall(options.k, list_size);
@@ -177,7 +177,7 @@ impl Index {
     ) -> Result<Vec<NodeId>> {
         let notes = Notes {
             visits: true,
-            recorded: 0,
+            ..Notes::default()
         };
         let options = SearchOptions::default();
         let watch = Watch::new(&options, progress).noting(notes);
@@ -222,6 +222,7 @@ impl Index {
             deadline: call.watch.deadline,
             tolerance: options.tolerance,
             recorded: call.watch.notes.recorded,
+            near: version.near_nodes(queries, options),
             next: AtomicUsize::new(0),
             progress: call.watch.progress,
         };
@@ -306,6 +307,10 @@ impl Index {
             };
             if call.watch.notes.visits {
                 lease.record_traces();
+            }
+            if call.watch.notes.met > 0 {
+                let row_bytes = call.version.stored_row_bytes();
+                lease.record_met(MetRows::new(row_bytes, call.watch.notes.met));
             }
             leases.push(lease);
             patience = Patience::None;

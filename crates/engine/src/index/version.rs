@@ -7,7 +7,7 @@ use pageway_types::NodeId;
 
 use super::choice::KnownPlans;
 use crate::calibration::Calibration;
-use crate::delta::Delta;
+use crate::delta::{Delta, Numbering};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{WorkerShape, WorkerSite};
 use crate::execution::{IndexShape, Segment};
@@ -29,6 +29,8 @@ pub(crate) struct Version {
     pub(crate) probe: Option<IoProbe>,
     /// Tells versions of an open index apart by their segments.
     pub(crate) number: u64,
+    /// Tells apart how their nodes are numbered.
+    pub(crate) numbering: u64,
     /// Lists by recall, as its calibration gives them.
     pub(super) plans: Arc<KnownPlans>,
 }
@@ -71,6 +73,11 @@ impl Head {
     pub(super) fn swap(&self, mut version: Version) -> Arc<Version> {
         let mut head = self.0.write().unwrap_or_else(PoisonError::into_inner);
         version.number = head.number + 1;
+        // What is put into a segment page by page leaves its nodes where they are.
+        version.numbering = match &version.manifest.segments[..] {
+            [own] if own.patched.is_some() => head.numbering,
+            _ => version.number,
+        };
         *head = Arc::new(version);
         Arc::clone(&head)
     }
@@ -132,6 +139,20 @@ impl Version {
                  fully first"
             ),
         ))
+    }
+
+    /// How its nodes are numbered.
+    pub(crate) fn numbering(&self) -> Numbering {
+        Numbering {
+            number: self.numbering,
+            nodes: self.node_count(),
+        }
+    }
+
+    /// Bytes of a vector as segments hold it.
+    pub(super) fn stored_row_bytes(&self) -> usize {
+        let first = self.manifest.segments.first();
+        first.map_or(0, |own| own.spec.shape.vectors().row_bytes())
     }
 
     /// Bytes set aside for searches.

@@ -16,6 +16,8 @@ pub(super) struct Notes {
     pub(super) visits: bool,
     /// First queries whose reads are recorded.
     pub(super) recorded: usize,
+    /// Vectors that are kept of those that a call of one query compares, at most.
+    pub(super) met: usize,
 }
 
 /// One for a whole call, however many passes it takes.

@@ -55,7 +55,8 @@ mod tests {
             for policy in &POLICIES {
                 let value = stored.pointer(policy.path);
                 let Some(value) = value else {
-                    assert_eq!(policy.path, "/repair", "a spec has no such");
+                    let is_left_out = ["/repair", "/delta"].contains(&policy.path);
+                    assert!(is_left_out, "a spec has no {}", policy.path);
                     continue;
                 };
                 let names = policy.names(&Sizes::default());

@@ -9,9 +9,9 @@
 
 use super::{Form, Row, Sizes};
 use crate::spec::{
-    CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, GraphSpec, HarvestSpec, IndexSpec,
-    LayoutSpec, ListSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, RefineSpec, RepairSpec,
-    ScheduleSpec, SelectionSpec, Shape, StopSpec, UpdateSpec, VectorStorage,
+    CacheSpec, CodeStorage, CodecSpec, DeltaSpec, EntrySpec, ExecutionSpec, GraphSpec, HarvestSpec,
+    IndexSpec, LayoutSpec, ListSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, RefineSpec,
+    RepairSpec, ScheduleSpec, SelectionSpec, Shape, StopSpec, UpdateSpec, VectorStorage,
 };
 
 pub(super) const ROW: Row = Row {
@@ -51,6 +51,7 @@ pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
         },
         update: UpdateSpec::Static,
         repair: RepairSpec::Sweep,
+        delta: DeltaSpec::Scan,
         seed: sizes.seed,
     }
 }

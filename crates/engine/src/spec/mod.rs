@@ -7,6 +7,7 @@
 
 mod cache;
 mod clusters;
+mod delta;
 mod execution;
 mod graph;
 mod layout;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use cache::{
     CacheSpec, NODE_CACHES, NodeCacheSpec, PAGE_CACHES, PageCacheSpec, SELECTIONS, SelectionSpec,
 };
+pub use delta::DeltaSpec;
 pub use execution::{
     CompletionSpec, ENTRIES, EntrySpec, ExecutionSpec, HARVESTS, HarvestSpec, REFINES, RefineSpec,
     STOPS, ScheduleSpec, StopSpec, schedules,
@@ -63,6 +65,10 @@ pub struct IndexSpec {
     /// Axis 5: what becomes of edges to nodes that died. Left out of manifests where it is a sweep.
     #[serde(default, skip_serializing_if = "RepairSpec::is_sweep")]
     pub repair: RepairSpec,
+    /// Axis 5: how rows that are in no segment yet are found. Left out of manifests where all are
+    /// compared.
+    #[serde(default, skip_serializing_if = "DeltaSpec::is_scan")]
+    pub delta: DeltaSpec,
     /// Seed of every random choice of the build.
     pub seed: u64,
 }

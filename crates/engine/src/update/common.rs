@@ -1,8 +1,8 @@
 //! What a writer and its background thread share.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use pageway_store::{DirectoryLock, GroupCommit, LogWriter, Process, Vfs};
 
@@ -27,6 +27,8 @@ pub(super) struct Common {
     pub(super) capacity: u32,
     pub(super) upkeep: UpkeepState,
     pub(super) counters: Counters,
+    /// Whose turn it is to search for neighbours of rows.
+    pub(super) linking: Mutex<()>,
     pub(super) owner: Process,
     pub(super) _lock: DirectoryLock,
 }
@@ -39,6 +41,10 @@ pub(super) struct Counters {
     pub(super) segment_bytes: AtomicU64,
     pub(super) temporary_bytes: AtomicU64,
     pub(super) replayed: AtomicU64,
+    /// Rows whose neighbours inserts searched for, and pages that they read.
+    pub(super) linked: AtomicU64,
+    /// See `linked`.
+    pub(super) link_pages: AtomicU64,
     /// Dead rows when merges were last looked for.
     pub(super) dead: AtomicU64,
 }
@@ -127,6 +133,8 @@ impl Common {
                 segment_bytes,
                 temporary_bytes,
                 replayed: count(&self.counters.replayed),
+                linked: count(&self.counters.linked),
+                link_pages: count(&self.counters.link_pages),
             },
             merge_refused: self.upkeep.merger.board.refused(),
             background: boards

@@ -22,6 +22,7 @@ mod common;
 mod create;
 mod edit;
 mod flush;
+mod linking;
 mod living;
 mod merge;
 mod open;

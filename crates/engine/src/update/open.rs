@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pageway_store::{
     DirectoryLock, FileUuid, GroupCommit, LogPlace, LogTail, LogWriter, Lsn, OnDamage, OsVfs,
@@ -11,6 +11,7 @@ use pageway_store::{
 
 use super::building::{BUILD_BYTES, least_limits};
 use super::common::{Common, Counters};
+use super::linking::link_bytes;
 use super::options::UpdateOptions;
 use super::record::LogRecord;
 use super::state::{Batch, State};
@@ -18,7 +19,7 @@ use super::taken::TAKEN_BYTES;
 use super::upkeep::UpkeepState;
 use super::writer::{QUEUE_BYTES, Writer};
 use crate::build::{AdditionLimits, AdditionSize, IdFile, added_spec, check_addition, overwrite};
-use crate::delta::{Delta, RowForm};
+use crate::delta::{Delta, LinkRoom, RowForm};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::DeadSet;
 use crate::index::{Index, Reload};
@@ -117,6 +118,7 @@ impl Writer {
             capacity: division.rows,
             upkeep: UpkeepState::new(persisted, opening.manifest.generation + 1),
             counters,
+            linking: Mutex::default(),
             owner: Process::current(),
             _lock: lock,
         };
@@ -185,11 +187,12 @@ impl WriterOpening<'_> {
     fn divide(&self, open: &OpenOptions) -> Result<Division> {
         let search = self.search_memory(open);
         let row = self.manifest.spec.shape.vectors().row_bytes() as u64;
-        let each = 2 * self.row_form()?.bytes() + row + TAKEN_BYTES;
+        let each = 2 * self.row_form(0)?.bytes() + row + TAKEN_BYTES;
         let segments = self.manifest.segments.iter();
         let known =
             segments.map(|one| DeadSet::bytes(one.node_count) + u64::from(one.node_count) / 30);
-        let fixed = LOG_BYTES + 2 * known.sum::<u64>();
+        let nodes = self.manifest.node_count();
+        let fixed = LOG_BYTES + 2 * known.sum::<u64>() + link_bytes(&self.manifest.spec, nodes);
         let raw = self.manifest.raw_bytes();
         let wished = self.options.memory.map(|wish| wish.resolve(raw));
         let build_bytes = match (self.options.build_memory, wished) {
@@ -229,9 +232,13 @@ impl WriterOpening<'_> {
         })
     }
 
-    fn row_form(&self) -> Result<RowForm> {
-        let shape = &self.manifest.spec.shape;
-        Ok(RowForm::new(kernels()?, shape.vectors(), shape.metric))
+    /// What so many rows of a delta are.
+    fn row_form(&self, rows: u32) -> Result<RowForm> {
+        let spec = &self.manifest.spec;
+        let form = RowForm::new(kernels()?, spec.shape.vectors(), spec.shape.metric);
+        let degree = spec.graph.max_degree();
+        let room = spec.links_rows().then_some(LinkRoom { degree, rows });
+        Ok(form.with_links(room))
     }
 
     fn check_flush(&self, rows: u32, build_memory: u64, index_memory: u64) -> Result<()> {
@@ -348,7 +355,7 @@ impl WriterOpening<'_> {
         let lookups = self.manifest.segments.iter().map(lookup);
         let row_bytes = self.manifest.spec.shape.vectors().row_bytes();
         let delta = (
-            Arc::new(Delta::new(self.row_form()?)),
+            Arc::new(Delta::new(self.row_form(division.rows)?)),
             division.rows,
             changes.next_id,
         );

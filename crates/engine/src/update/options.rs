@@ -273,6 +273,10 @@ pub struct Work {
     pub temporary_bytes: u64,
     /// Records that were replayed at open.
     pub replayed: u64,
+    /// Rows whose neighbours inserts searched for, and pages that they read for that.
+    pub linked: u64,
+    /// See `linked`.
+    pub link_pages: u64,
 }
 
 /// A flush or merge that is under way.

@@ -123,6 +123,7 @@ impl Common {
             dead,
             rows: &rows,
             ids,
+            known: &taken.delta.lists(version.numbering()),
             limits,
             progress,
         };
@@ -147,7 +148,7 @@ impl Common {
 }
 
 /// The segment that rows can be put into: the only one, with ids and without attributes.
-fn patched(version: &Version) -> Option<(&Segment, &SegmentEntry)> {
+pub(super) fn patched(version: &Version) -> Option<(&Segment, &SegmentEntry)> {
     let ([segment], [entry]) = (&version.segments[..], &version.manifest.segments[..]) else {
         return None;
     };

@@ -114,6 +114,7 @@ impl Common {
     ) -> Result<Submitted> {
         let (operation, gives_ids) = (batch.operation, batch.ids.is_empty());
         self.look_up(&mut batch)?;
+        self.link(&mut batch)?;
         let room = if operation.puts() {
             Room::Ordinary
         } else {

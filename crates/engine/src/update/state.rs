@@ -8,7 +8,7 @@ use pageway_store::{LogFloor, Lsn, Records, Sequence, StoreError};
 use pageway_types::NodeId;
 
 use super::record::{HEAD_BYTES, Operation, head, tail};
-use crate::delta::{Delta, NewRows, RowDocument, document_bytes};
+use crate::delta::{Delta, NewRows, RowDocument, RowLinks, document_bytes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Version;
 use crate::segment::IdLookup;
@@ -42,6 +42,8 @@ pub(super) struct Batch {
     pub(super) documents: Vec<RowDocument>,
     /// Where rows of the ids are in the segments of a version, looked up before.
     pub(super) known: Option<Known>,
+    /// Neighbours of its rows in the segment, looked for before.
+    pub(super) links: Option<RowLinks>,
     /// Where the rows must be for the batch to do anything.
     pub(super) expected: Option<FoundPlaces>,
     effect: Effect,
@@ -97,6 +99,7 @@ impl Batch {
             rows,
             documents: Vec::new(),
             known: None,
+            links: None,
             expected: None,
             effect: Effect::default(),
         }
@@ -124,7 +127,9 @@ impl Batch {
     /// Bytes it holds.
     pub(super) fn bytes(&self) -> u64 {
         let rows = self.rows.len() + 40 * self.count as usize + HEAD_BYTES;
-        rows as u64 + document_bytes(&self.documents)
+        let links = self.links.iter().flat_map(|links| &links.lists);
+        let links: usize = links.map(|list| 24 + 4 * list.len()).sum();
+        (rows + links) as u64 + document_bytes(&self.documents)
     }
 }
 
@@ -321,6 +326,12 @@ impl State {
                 vectors: &batch.rows,
                 documents: &batch.documents,
             };
+            let links = batch.links.as_ref();
+            if let Some(links) =
+                links.filter(|links| links.numbering.number == self.version.numbering().number)
+            {
+                self.active.link(links);
+            }
             self.active.replace(own, rows);
         }
         for kill in &batch.effect.kills {

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use pageway_types::NodeId;
+
 use super::living::LivingPart;
 use crate::build::DocumentsById;
-use crate::delta::{Delta, DeltaView};
+use crate::delta::{Delta, DeltaView, Numbering};
 use crate::error::Result;
 
 /// Bytes of a row of a delta that is being flushed, beside its vector: number and id, once more for
@@ -73,6 +75,11 @@ impl FromDelta {
             rows: self.rows.clone(),
             ids: self.ids.clone(),
         })
+    }
+
+    /// The neighbours that inserts found of each among these nodes; none where that is to be done.
+    pub(super) fn lists(&self, numbering: Numbering) -> Vec<Vec<NodeId>> {
+        self.delta.lists(&self.rows, numbering)
     }
 
     /// Their ids.

@@ -4,6 +4,7 @@ mod attributes;
 mod background;
 mod concurrent;
 mod drift;
+mod linked;
 mod model;
 mod names;
 mod overwrite;

@@ -21,6 +21,8 @@ mod times;
 pub use design::UpdateDesign;
 pub use finding::{FindingVerdict, UpdateFinding};
 pub use mix::Mix;
-pub use record::{RecordTimes, StepTimes, UpdateRecord, UpdateRound, UpdateStep, UpdateSummary};
+pub use record::{
+    RecordTimes, StepTimes, UpdateRecord, UpdateRound, UpdateStep, UpdateSummary, UpdateWork,
+};
 pub use suite::{UpdateSuite, Writing};
 pub use times::Latency;

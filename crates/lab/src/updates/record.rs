@@ -91,7 +91,18 @@ pub struct UpdateRecord {
     /// And after everything was merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<Found>,
-    /// Bytes that were written for each operation, without that merge.
+    /// What was written.
+    #[serde(flatten)]
+    pub work: UpdateWork,
+    /// Absent where counts alone are wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed: Option<RecordTimes>,
+}
+
+/// What all operations made the writer do.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct UpdateWork {
+    /// Bytes that were written for each operation, without the merge of everything at the end.
     pub bytes_per_update: f64,
     /// Bytes of that merge.
     pub merge_bytes: u64,
@@ -99,9 +110,6 @@ pub struct UpdateRecord {
     pub flushes: u64,
     /// See `flushes`.
     pub merges: u64,
-    /// Absent where counts alone are wanted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timed: Option<RecordTimes>,
 }
 
 /// How long all operations took, and the searches beside them.

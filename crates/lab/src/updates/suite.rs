@@ -14,7 +14,8 @@ use super::finding::findings;
 use super::load::{MixedLoad, OperationsDone};
 use super::mix::Mix;
 use super::record::{
-    RecordTimes, StepTimes, UpdateRecord, UpdateRound, UpdateStep, UpdateSummary, durability_name,
+    RecordTimes, StepTimes, UpdateRecord, UpdateRound, UpdateStep, UpdateSummary, UpdateWork,
+    durability_name,
 };
 use super::times::Latency;
 use crate::stream::{Found, Live, Ranking, RunbookStep, mean};
@@ -308,10 +309,12 @@ impl<'c> Course<'c> {
             },
             least_recall: recalls.iter().copied().fold(1.0, f64::min),
             merged,
-            bytes_per_update: work.bytes_written as f64 / operations.max(1) as f64,
-            merge_bytes: written - work.bytes_written,
-            flushes: work.flushes,
-            merges: work.merges,
+            work: UpdateWork {
+                bytes_per_update: work.bytes_written as f64 / operations.max(1) as f64,
+                merge_bytes: written - work.bytes_written,
+                flushes: work.flushes,
+                merges: work.merges,
+            },
             timed: is_timed.then(|| RecordTimes {
                 update,
                 search,
@@ -400,7 +403,7 @@ mod tests {
                     "{design:?}"
                 );
                 assert!(
-                    design.flushes >= 3 && design.bytes_per_update > 8.0,
+                    design.work.flushes >= 3 && design.work.bytes_per_update > 8.0,
                     "{design:?}"
                 );
                 let updates = design.timed.map_or(200, |timed| timed.update.calls);

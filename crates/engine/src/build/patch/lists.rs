@@ -42,10 +42,7 @@ impl SegmentPatch<'_> {
         self.progress.stage("link rows", self.ids.len() as u64);
         for rows in self.rows.chunks(block * row_bytes) {
             self.progress.check()?;
-            let mut found = search.found(rows)?;
-            for near in &mut found {
-                near.retain(|node| self.lives(NodeId(*node)));
-            }
+            let found = self.found(search, (lists.len(), rows))?;
             let known = NodeRows::read(self, parts, found.iter().flatten().copied())?;
             for (row, near) in rows.chunks_exact(row_bytes).zip(found) {
                 let at = NodeId(lists.len() as u32);
@@ -55,6 +52,32 @@ impl SegmentPatch<'_> {
             self.progress.advance((rows.len() / row_bytes) as u64);
         }
         Ok(lists)
+    }
+
+    /// The living nodes near each of some rows from number `first` on: those that are known where
+    /// half of them live, and what a search finds of all others.
+    fn found(&self, search: &BaseSearch, (first, rows): (usize, &[u8])) -> Result<Vec<Vec<u32>>> {
+        let row_bytes = self.base.spec.shape.vectors().row_bytes();
+        let lives = |node: &u32| self.lives(NodeId(*node));
+        let known = |at: usize| {
+            let all = self.known.get(first + at).map_or(&[][..], Vec::as_slice);
+            let living: Vec<u32> = all.iter().map(|node| node.0).filter(lives).collect();
+            (!living.is_empty() && 2 * living.len() >= all.len()).then_some(living)
+        };
+        let count = rows.len() / row_bytes;
+        let mut found: Vec<Option<Vec<u32>>> = (0..count).map(known).collect();
+        let each = rows.chunks_exact(row_bytes).zip(&found);
+        let asked = each.filter(|(_, known)| known.is_none());
+        let asked: Vec<u8> = asked.flat_map(|(row, _)| row).copied().collect();
+        if !asked.is_empty() {
+            let mut near = search.found(&asked)?.into_iter();
+            for own in found.iter_mut().filter(|own| own.is_none()) {
+                *own = near
+                    .next()
+                    .map(|near| near.into_iter().filter(lives).collect());
+            }
+        }
+        Ok(found.into_iter().map(Option::unwrap_or_default).collect())
     }
 
     /// The list of a new row, of what is near in the segment and of its neighbours among new rows.

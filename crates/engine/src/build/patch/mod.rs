@@ -66,6 +66,8 @@ pub(crate) struct SegmentPatch<'p> {
     /// Raw rows.
     pub(crate) rows: &'p [u8],
     pub(crate) ids: &'p [u64],
+    /// Neighbours of each row, of nodes; none of a row that they are to be searched for.
+    pub(crate) known: &'p [Vec<NodeId>],
     pub(crate) limits: AdditionLimits,
     pub(crate) progress: &'p dyn Progress,
 }

@@ -38,7 +38,7 @@ pub(crate) fn run<'t>(
             &mut search,
             (&mut page, staging),
         )?;
-        let mut finished = search.finish(&mut outcomes.found, &mut outcomes.visits)?;
+        let mut finished = outcomes.end(&mut search, job.near)?;
         let stats = &mut finished.stats;
         stats.latency_ns = nanoseconds_since(started);
         stats.wait_ns = wait_ns;

@@ -313,9 +313,7 @@ impl<'t> Lane<'t> {
             outcomes.traces.push(recorder.finish());
         }
         let latency_ns = nanoseconds_since(active.started);
-        let mut finished = self
-            .search
-            .finish(&mut outcomes.found, &mut outcomes.visits)?;
+        let mut finished = outcomes.end(&mut self.search, job.near)?;
         finished.stats = QueryStats {
             latency_ns,
             compute_ns: active.compute_ns,

@@ -12,8 +12,8 @@ use super::super::ranking::Neighbor;
 use super::super::route::Route;
 use super::super::scratch::{IndexShape, Scratch, ScratchShape};
 use super::super::{
-    Admission, CallLists, Finished, Goal, LadderNote, NodeSet, Query, QueryLadder, QuerySizes,
-    Segment, Tolerance,
+    Admission, CallLists, Finished, Goal, LadderNote, MetRows, NodeSet, Query, QueryLadder,
+    QuerySizes, Search, Segment, Tolerance,
 };
 use super::ReadTrace;
 use crate::error::{Error, ErrorKind, Result};
@@ -171,6 +171,18 @@ impl Worker {
     pub(crate) fn record_traces(&mut self) {
         self.scratches.iter_mut().for_each(Scratch::record_trace);
     }
+
+    /// Keeps the vectors that the one query of the next job compares in the first segment.
+    pub(crate) fn record_met(&mut self, met: MetRows) {
+        if let Some(scratch) = self.scratches.first_mut() {
+            scratch.record_met(met);
+        }
+    }
+
+    /// Ends that; what was kept.
+    pub(crate) fn take_met(&mut self) -> Option<MetRows> {
+        self.scratches.iter_mut().find_map(Scratch::take_met)
+    }
 }
 
 fn no_segment() -> Error {
@@ -197,6 +209,8 @@ pub(crate) struct Job<'j> {
     pub(crate) tolerance: Tolerance,
     /// First queries that are recorded.
     pub(crate) recorded: usize,
+    /// Nodes nearest to each query that are noted, at most.
+    pub(crate) near: usize,
     /// The next query nobody has taken.
     pub(crate) next: AtomicUsize,
     /// Counts finished queries, and may ask to stop.
@@ -254,10 +268,27 @@ pub(crate) struct Outcomes {
     pub(crate) found: Vec<Neighbor>,
     /// Nodes that queries expanded, where that is recorded.
     pub(crate) visits: Vec<NodeId>,
+    /// Nodes nearest to queries by their codes, where that is noted: query by query.
+    pub(crate) near: Vec<NodeId>,
+    /// Vectors that were compared, where those are kept.
+    pub(crate) met: Option<MetRows>,
     /// What lists would have found, where queries note that: query by query.
     pub(crate) notes: Vec<(usize, LadderNote)>,
     /// What queries did, where that is recorded.
     pub(crate) traces: Vec<ReadTrace>,
+}
+
+impl Outcomes {
+    /// Ends the query of a search, and takes what it found.
+    pub(super) fn end(&mut self, search: &mut Search<'_>, near: usize) -> Result<Finished> {
+        let noted = self.near.len();
+        self.near.extend(search.near(near));
+        let finished = search.finish(&mut self.found, &mut self.visits)?;
+        Ok(Finished {
+            near: self.near.len() - noted,
+            ..finished
+        })
+    }
 }
 
 #[cfg(test)]

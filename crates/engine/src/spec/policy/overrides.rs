@@ -6,8 +6,8 @@ use serde_json::{Map, Value, from_value, to_value};
 use super::table::{self, Policy, stored};
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::{
-    CacheSpec, CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, ListSpec,
-    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RepairSpec,
+    CacheSpec, CodeStorage, CodecSpec, DeltaSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec,
+    ListSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RepairSpec,
     ScheduleSpec, SelectionSpec, Sizes, StopSpec, UpdateSpec, VectorStorage,
 };
 
@@ -62,6 +62,8 @@ pub struct Overrides {
     pub update: Option<UpdateSpec>,
     /// What becomes of edges to nodes that died.
     pub repair: Option<RepairSpec>,
+    /// How rows that are in no segment yet are found.
+    pub delta: Option<DeltaSpec>,
 }
 
 /// The same for the parts of a cache.

@@ -8,8 +8,8 @@ use super::words::{Subject, Words};
 use super::{text, typed};
 use crate::error::{Error, Result};
 use crate::spec::{
-    CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IdStorage, IndexSpec, ListSpec,
-    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RepairSpec,
+    CodeStorage, CodecSpec, DeltaSpec, EntrySpec, GraphSpec, HarvestSpec, IdStorage, IndexSpec,
+    ListSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RepairSpec,
     ScheduleSpec, SelectionSpec, Sizes, StopSpec, UpdateSpec, VectorStorage, cache, execution,
     layout, storage,
 };
@@ -41,7 +41,7 @@ const EXECUTION: &str = "Execution";
 const UPDATE: &str = "Update";
 
 /// Every policy.
-pub static POLICIES: [Policy; 24] = [
+pub static POLICIES: [Policy; 25] = [
     named::<GraphSpec>(GRAPH, "graph", "--graph", "/graph"),
     named::<VectorStorage>(STORAGE, "vectors", "--vectors", "/storage/vectors"),
     Policy {
@@ -133,6 +133,7 @@ pub static POLICIES: [Policy; 24] = [
     },
     named::<UpdateSpec>(UPDATE, "update", "--update", "/update"),
     named::<RepairSpec>(UPDATE, "repair", "--repair", "/repair"),
+    named::<DeltaSpec>(UPDATE, "delta", "--delta", "/delta"),
 ];
 
 /// A policy whose choices have names.
@@ -285,6 +286,7 @@ pub(super) fn stored(spec: &IndexSpec) -> Value {
             "repair".to_owned(),
             to_value(spec.repair).unwrap_or_default(),
         );
+        fields.insert("delta".to_owned(), to_value(spec.delta).unwrap_or_default());
     }
     whole
 }

@@ -1,0 +1,168 @@
+//! Rows that nodes of the segment lead to.
+
+use pageway_types::NoProgress;
+
+use super::model::{Model, SHAPE};
+use super::patch::{built_with, entry, opened};
+use crate::options::{Effort, Queries, SearchOptions};
+use crate::presets::Preset;
+use crate::spec::DeltaSpec;
+use crate::update::{Rows, Writer};
+use crate::{Index, Overrides};
+
+const ROWS: u64 = 3000;
+
+fn built(delta: DeltaSpec, seed: u64) -> (tempfile::TempDir, Model) {
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(seed));
+    let overrides = Overrides {
+        delta: Some(delta),
+        ..Overrides::default()
+    };
+    built_with((Preset::OdinAnn, overrides), dir.path(), &mut model, ROWS);
+    (dir, model)
+}
+
+/// Puts rows in, in calls of so many.
+fn insert(writer: &Writer, model: &mut Model, rows: Vec<Vec<u8>>, call: usize) {
+    let first = model.rows.keys().next_back().map_or(0, |id| id + 1);
+    let ids: Vec<u64> = (first..first + rows.len() as u64).collect();
+    for (ids, rows) in ids.chunks(call).zip(rows.chunks(call)) {
+        let bytes = rows.concat();
+        writer
+            .insert(&Rows::new(&bytes, SHAPE).with_ids(ids))
+            .unwrap();
+    }
+    model.rows.extend(ids.into_iter().zip(rows));
+}
+
+/// Exact distances of some searches.
+fn compared(index: &Index, model: &mut Model) -> u64 {
+    let queries = model.rows(20).concat();
+    let options = SearchOptions {
+        effort: Effort::ListSize(50),
+        ..SearchOptions::nearest(10)
+    };
+    let answers = index.search(&Queries::new(&queries, SHAPE), &options);
+    let stats = answers.unwrap().stats;
+    stats.iter().map(|own| own.exact_distances).sum()
+}
+
+#[test]
+fn nodes_lead_to_rows_and_fewer_are_compared() {
+    let mut costs = Vec::new();
+    for delta in [DeltaSpec::Scan, DeltaSpec::Linked] {
+        let (dir, mut model) = built(delta, 61);
+        let writer = opened(dir.path());
+        writer.flush(&NoProgress).unwrap();
+        let rows = model.rows(600);
+        insert(&writer, &mut model, rows, 7);
+        let work = writer.changes().unwrap().work;
+        let is_linked = delta == DeltaSpec::Linked;
+        assert_eq!(work.linked, if is_linked { 600 } else { 0 });
+        assert_eq!(work.link_pages > 0, is_linked);
+        assert!(model.check(writer.index()) > 0.97);
+        costs.push(compared(writer.index(), &mut model));
+        // Rows that die are not found, those that replace them are.
+        let (gone, came) = (model.some(300), model.rows(200));
+        writer
+            .delete(&gone[..100], crate::Durability::Synced)
+            .unwrap();
+        gone[..100].iter().for_each(|id| {
+            model.rows.remove(id);
+        });
+        let bytes = came.concat();
+        let replaced = &gone[100..];
+        writer
+            .upsert(&Rows::new(&bytes, SHAPE).with_ids(replaced))
+            .unwrap();
+        model.rows.extend(replaced.iter().copied().zip(came));
+        assert!(model.check(writer.index()) > 0.97);
+        writer.flush(&NoProgress).unwrap();
+        assert!(entry(&writer).patched.is_some());
+        assert!(model.check(writer.index()) > 0.97);
+    }
+    assert!(costs[1] * 2 < costs[0], "{costs:?}");
+}
+
+#[test]
+fn rows_of_a_new_kind_are_found() {
+    for delta in [DeltaSpec::Linked, DeltaSpec::Scan] {
+        rows_of_a_new_kind(delta);
+    }
+}
+
+fn rows_of_a_new_kind(delta: DeltaSpec) {
+    let (dir, mut model) = built(delta, 62);
+    let writer = opened(dir.path());
+    // Components of what was built are near each other, those of these are not.
+    let far = |model: &mut Model| -> Vec<u8> {
+        let middles = [0, 160].into_iter().cycle().take(SHAPE.dimension as usize);
+        middles
+            .map(|middle| middle + model.below(50) as u8)
+            .collect()
+    };
+    let rows = (0..300).map(|_| far(&mut model)).collect();
+    insert(&writer, &mut model, rows, 1);
+    for flushed in [false, true] {
+        if flushed {
+            writer.flush(&NoProgress).unwrap();
+        }
+        let queries: Vec<Vec<u8>> = (0..20).map(|_| far(&mut model)).collect();
+        let options = SearchOptions {
+            effort: Effort::ListSize(50),
+            ..SearchOptions::nearest(10)
+        };
+        let bytes = queries.concat();
+        let answers = writer
+            .index()
+            .search(&Queries::new(&bytes, SHAPE), &options);
+        let answers = answers.unwrap();
+        let mut found = 0;
+        for (query, own) in queries.iter().zip(answers.distances.chunks(10)) {
+            let nearest = model.nearest(query, 10);
+            found += own.iter().filter(|own| **own <= nearest[9]).count();
+        }
+        assert!(
+            found >= 195,
+            "{delta:?}: {found} of 200, flushed: {flushed}"
+        );
+    }
+}
+
+#[test]
+fn rows_of_a_log_are_compared_and_new_ones_linked_beside_them() {
+    let (dir, mut model) = built(DeltaSpec::Linked, 63);
+    let writer = opened(dir.path());
+    writer.flush(&NoProgress).unwrap();
+    let rows = model.rows(150);
+    insert(&writer, &mut model, rows, 3);
+    drop(writer);
+    let writer = opened(dir.path());
+    assert_eq!(writer.changes().unwrap().work.linked, 0);
+    assert!(model.check(writer.index()) > 0.97);
+    let rows = model.rows(150);
+    insert(&writer, &mut model, rows, 3);
+    assert!(model.check(writer.index()) > 0.97);
+    assert_eq!(writer.changes().unwrap().work.linked, 150);
+    writer.flush(&NoProgress).unwrap();
+    assert!(model.check(writer.index()) > 0.97);
+}
+
+#[test]
+fn a_rewrite_numbers_nodes_anew_and_rows_are_found_all_the_same() {
+    let (dir, mut model) = built(DeltaSpec::Linked, 64);
+    let writer = opened(dir.path());
+    for turn in 0..4 {
+        let rows = model.rows(100);
+        insert(&writer, &mut model, rows, 5);
+        assert!(model.check(writer.index()) > 0.97);
+        match turn {
+            1 => drop(writer.merge(true, &NoProgress).unwrap()),
+            _ => writer.flush(&NoProgress).unwrap(),
+        }
+        assert!(model.check(writer.index()) > 0.97);
+    }
+    drop(writer);
+    let report = crate::update::verify(dir.path(), &NoProgress).unwrap();
+    assert!(report.is_sound(), "{:?}", report.problems);
+}
