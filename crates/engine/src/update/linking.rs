@@ -13,6 +13,7 @@ use crate::delta::RowLinks;
 use crate::error::Result;
 use crate::index::{Version, met_bytes};
 use crate::manifest::SegmentEntry;
+use crate::source::keep_exactly;
 use crate::spec::IndexSpec;
 
 /// Bytes of a search for the neighbours of a row, of which there is one at a time: vectors that it
@@ -30,16 +31,15 @@ pub(super) fn link_bytes(spec: &IndexSpec, nodes: u32) -> u64 {
 
 impl Common {
     /// Looks for the neighbours of the rows of a batch in the segment that they will go to; of none
-    /// where there is no such segment, or it is not searched for vectors as they are given.
+    /// where there is no such segment.
     ///
     /// # Errors
     /// As searches.
     pub(super) fn link(&self, batch: &mut Batch) -> Result<()> {
         let version = self.index.version();
         let known = batch.links.as_ref().map(|links| links.numbering);
-        let links = patched(&version).filter(|(_, entry)| {
-            entry.spec.links_rows() && !entry.is_narrowed() && known != Some(version.numbering())
-        });
+        let links = patched(&version)
+            .filter(|(_, entry)| entry.spec.links_rows() && known != Some(version.numbering()));
         let (Some((_, entry)), true) = (links, batch.operation.puts()) else {
             return Ok(());
         };
@@ -53,8 +53,18 @@ impl Common {
         Ok(())
     }
 
-    /// The list of a row: of the nodes that a search for it finds, those that pruning keeps.
+    /// The list of a row: of the nodes that a search for it finds, those that pruning keeps; none of
+    /// a row that the segment cannot hold as it is.
     fn list_of(&self, version: &Version, entry: &SegmentEntry, row: &[u8]) -> Result<Vec<NodeId>> {
+        let shape = self.index.shape();
+        let (stored, held) = if entry.is_narrowed() {
+            keep_exactly(row.to_vec(), shape)?
+        } else {
+            (row.to_vec(), shape)
+        };
+        if held != entry.spec.shape.vectors() {
+            return Ok(Vec::new());
+        }
         let most = version.list_up_to(found_per_row(&entry.spec, entry.node_count));
         let _turn = self.linking.lock().unwrap_or_else(PoisonError::into_inner);
         let near = self.index.neighbors_of(version, row, most)?;
@@ -71,7 +81,7 @@ impl Common {
                 others.extend_from_slice(vector);
             }
         }
-        let chosen = Linker::new(&entry.spec, most, None)?.choose(row, &others)?;
+        let chosen = Linker::new(&entry.spec, most, None)?.choose(&stored, &others)?;
         let list = chosen.iter().filter_map(|place| nodes.get(*place).copied());
         Ok(list.collect())
     }

@@ -1,13 +1,15 @@
 //! Rows that nodes of the segment lead to.
 
-use pageway_types::NoProgress;
+use pageway_types::{ElementType, NoProgress, VectorShape};
 
 use super::model::{Model, SHAPE};
 use super::patch::{built_with, entry, opened};
-use crate::options::{Effort, Queries, SearchOptions};
+use crate::memory::MemoryWish;
+use crate::options::{BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
+use crate::source::{IdSlice, VectorSlice};
 use crate::spec::DeltaSpec;
-use crate::update::{Rows, Writer};
+use crate::update::{Rows, UpdateOptions, Writer};
 use crate::{Index, Overrides};
 
 const ROWS: u64 = 3000;
@@ -165,4 +167,64 @@ fn a_rewrite_numbers_nodes_anew_and_rows_are_found_all_the_same() {
     drop(writer);
     let report = crate::update::verify(dir.path(), &NoProgress).unwrap();
     assert!(report.is_sound(), "{:?}", report.problems);
+}
+
+#[test]
+fn rows_that_are_stored_as_f16_are_linked_as_they_are_stored() {
+    let shape = VectorShape {
+        dimension: 12,
+        element: ElementType::F32,
+    };
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(65));
+    let mut floats = |count: usize| -> Vec<u8> {
+        let bytes = model.rows(count).concat();
+        let floats = bytes.into_iter().map(f32::from);
+        floats.flat_map(f32::to_le_bytes).collect()
+    };
+    let (rows, ids) = (floats(2000), (0..2000).collect::<Vec<u64>>());
+    let (vectors, ids) = (VectorSlice::new(&rows, shape).unwrap(), IdSlice(&ids));
+    let options = BuildOptions {
+        preset: Preset::OdinAnn,
+        degree: 16,
+        build_list: 40,
+        memory: Some(MemoryWish::Bytes(16 << 20)),
+        calibration_queries: 20,
+        ..BuildOptions::default()
+    };
+    let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
+    Index::build(dir.path(), &input, &options, &NoProgress).unwrap();
+    let writer = opened(dir.path());
+    writer.flush(&NoProgress).unwrap();
+    assert!(entry(&writer).is_narrowed());
+    let mut rows = floats(200);
+    // The last is none that f16 holds.
+    let last = rows.len() - 4;
+    rows[last..].copy_from_slice(&0.123_456_7f32.to_le_bytes());
+    let ids: Vec<u64> = (5000..5200).collect();
+    writer
+        .insert(&Rows::new(&rows, shape).with_ids(&*ids))
+        .unwrap();
+    assert_eq!(writer.changes().unwrap().work.linked, 199);
+    let options = SearchOptions {
+        effort: Effort::ListSize(50),
+        ..SearchOptions::nearest(1)
+    };
+    let answers = writer.index().search(&Queries::new(&rows, shape), &options);
+    let distances = answers.unwrap().distances;
+    let found = distances.iter().filter(|own| **own == 0.0).count();
+    assert!(found >= 198, "{found} of 200");
+}
+
+#[test]
+fn edges_are_part_of_the_memory_for_updates() {
+    let capacities = [DeltaSpec::Scan, DeltaSpec::Linked].map(|delta| {
+        let (dir, _) = built(delta, 66);
+        let options = UpdateOptions::default()
+            .with_memory(Some(MemoryWish::Bytes(24 << 20)))
+            .with_build_memory(Some(MemoryWish::Bytes(20 << 20)));
+        let writer = Writer::open(dir.path(), &OpenOptions::default(), &options).unwrap();
+        writer.changes().unwrap().delta_capacity
+    });
+    assert!(capacities[1] < capacities[0], "{capacities:?}");
+    assert!(capacities[1] * 4 > capacities[0], "{capacities:?}");
 }
