@@ -115,7 +115,7 @@ impl Overlay {
     }
 
     fn put(&self, node: NodeId, row: u32) {
-        let edge = u64::from(node.0) << 32 | u64::from(row);
+        let edge = (u64::from(node.0) << 32) | u64::from(row);
         let free = self
             .line(node)
             .find(|slot| slot.load(Ordering::Relaxed) == FREE);
@@ -127,7 +127,7 @@ impl Overlay {
     /// The slots that edges of a node lie in, one after the other.
     fn line(&self, node: NodeId) -> impl Iterator<Item = &AtomicU64> {
         let mixed = u64::from(node.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        let start = (mixed * self.slots.len() as u64 >> 32) as usize;
+        let start = ((mixed * self.slots.len() as u64) >> 32) as usize;
         let (before, behind) = self.slots.split_at(start.min(self.slots.len()));
         behind.iter().chain(before)
     }

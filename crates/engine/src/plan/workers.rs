@@ -108,7 +108,9 @@ pub(crate) fn calibrated_list(manifest: &Manifest, options: &OpenOptions, list_s
     let calibration = &manifest.calibration;
     let recall = calibration.best(options.k).unwrap_or(0.0);
     let known = calibration.list_size_for(options.k, recall.min(ASSUMED_RECALL));
-    known.map_or(list_size, |known| (known + known / DEAD_PART).max(list_size))
+    known.map_or(list_size, |known| {
+        (known + known / DEAD_PART).max(list_size)
+    })
 }
 
 /// The list that takes most memory of those that a search may begin with and have grown to
