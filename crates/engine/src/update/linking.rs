@@ -53,8 +53,8 @@ impl Common {
         Ok(())
     }
 
-    /// The list of a row: of the nodes that a search for it finds, those that pruning keeps; none of
-    /// a row that the segment cannot hold as it is.
+    /// The list of a row: of the nodes that a search for it finds, those that pruning keeps; none
+    /// of a row that the segment cannot hold as it is.
     fn list_of(&self, version: &Version, entry: &SegmentEntry, row: &[u8]) -> Result<Vec<NodeId>> {
         let shape = self.index.shape();
         let (stored, held) = if entry.is_narrowed() {

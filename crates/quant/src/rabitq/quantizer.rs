@@ -68,7 +68,11 @@ impl RaBitQuantizer {
     /// When the origin has another dimension.
     #[must_use]
     pub fn around(self, metric: Guide, origin: &[f32]) -> Self {
-        assert_eq!(origin.len(), self.dimension(), "an origin of this dimension");
+        assert_eq!(
+            origin.len(),
+            self.dimension(),
+            "an origin of this dimension"
+        );
         let centroids = if self.centroids() == 1 {
             Centroids::new(origin.len(), origin.to_vec())
         } else {

@@ -3,10 +3,10 @@
 use pageway_types::{ElementType, Metric, NoProgress, VectorShape};
 
 use super::model::Model;
-use crate::{Durability, Index};
 use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
 use crate::update::{CreateOptions, Rows, UpdateOptions, Writer, verify};
+use crate::{Durability, Index};
 
 const SHAPE: VectorShape = VectorShape {
     dimension: 32,
