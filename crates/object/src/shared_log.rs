@@ -26,6 +26,8 @@ use crate::log_snapshot::LogSnapshot;
 /// The folder of records.
 pub(crate) const LOG: &str = "log";
 const HEAD_BYTES: usize = 8 + 16 + 4;
+/// Records that are read before the pointer of the snapshot is looked at.
+const AT_ONCE: u64 = 8;
 
 /// A record of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -142,15 +144,18 @@ impl SharedLog {
         (after, before): (u64, u64),
         visit: &mut dyn FnMut(SharedRecord) -> io::Result<()>,
     ) -> io::Result<Result<(u64, u64), LogSnapshot>> {
-        let (mut last, mut epoch) = (after, before);
+        let mut place = (after, before);
         loop {
-            match Self::next(objects, (last, epoch))? {
-                LogNext::Record(record) => {
-                    (last, epoch) = (record.number, record.epoch);
-                    visit(record)?;
-                }
-                LogNext::End => return Ok(Ok((last, epoch))),
-                LogNext::Cut(snapshot) => return Ok(Err(snapshot)),
+            let records = match some_behind(objects, place, AT_ONCE)? {
+                Ok(records) => records,
+                Err(snapshot) => return Ok(Err(snapshot)),
+            };
+            if records.is_empty() {
+                return Ok(Ok(place));
+            }
+            for record in records {
+                place = (record.number, record.epoch);
+                visit(record)?;
             }
         }
     }
@@ -159,23 +164,11 @@ impl SharedLog {
     ///
     /// # Errors
     /// As [`Self::lead`].
-    pub fn next(objects: &Objects, (after, epoch): (u64, u64)) -> io::Result<LogNext> {
-        let record = record_at(objects, after + 1)?;
-        // After the record: what is found at a number that was cut is no record of the log.
-        if let Some(snapshot) = LogSnapshot::current(objects)?
-            && snapshot.cut_place().0 > after
-        {
-            return Ok(LogNext::Cut(snapshot));
-        }
-        let Some(record) = record else {
-            return Ok(LogNext::End);
-        };
-        if record.epoch < epoch {
-            let name = name_of(after + 1);
-            let words = format!("{}/{name}: of an older writer", objects.url());
-            return Err(io::Error::other(words));
-        }
-        Ok(LogNext::Record(record))
+    pub fn next(objects: &Objects, place: (u64, u64)) -> io::Result<LogNext> {
+        Ok(match some_behind(objects, place, 1)? {
+            Err(snapshot) => LogNext::Cut(snapshot),
+            Ok(mut records) => records.pop().map_or(LogNext::End, LogNext::Record),
+        })
     }
 
     /// The epoch of its records.
@@ -225,6 +218,35 @@ impl SharedLog {
         self.next += 1;
         Ok(Appended::At(self.next - 1))
     }
+}
+
+/// Up to so many records behind a number and its epoch, or the snapshot that holds what was cut.
+fn some_behind(
+    objects: &Objects,
+    (after, mut epoch): (u64, u64),
+    most: u64,
+) -> io::Result<Result<Vec<SharedRecord>, LogSnapshot>> {
+    let mut records = Vec::new();
+    while (records.len() as u64) < most
+        && let Some(record) = record_at(objects, after + 1 + records.len() as u64)?
+    {
+        records.push(record);
+    }
+    // After the records: what is found at a number that was cut is no record of the log.
+    if let Some(snapshot) = LogSnapshot::current(objects)?
+        && snapshot.cut_place().0 > after
+    {
+        return Ok(Err(snapshot));
+    }
+    for record in &records {
+        if record.epoch < epoch {
+            let name = name_of(record.number);
+            let words = format!("{}/{name}: of an older writer", objects.url());
+            return Err(io::Error::other(words));
+        }
+        epoch = record.epoch;
+    }
+    Ok(Ok(records))
 }
 
 /// A number with the epoch of its record, which must be there; 0 before the first. Or the snapshot

@@ -64,11 +64,13 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 struct Whole {
     _dir: tempfile::TempDir,
     root: PathBuf,
+    /// What nodes are started with beside all else.
+    more: &'static [&'static str],
     nodes: Vec<Process>,
     router: Process,
 }
 
-fn start_node(root: &Path, at: usize, address: &str) -> Process {
+fn start_node((root, more): (&Path, &[&str]), at: usize, address: &str) -> Process {
     let (name, partitions) = NODES[at];
     let store = format!("file://{}", root.join("store").display());
     let dir = root.join(name);
@@ -78,14 +80,19 @@ fn start_node(root: &Path, at: usize, address: &str) -> Process {
     for partition in partitions {
         words.extend(["--partition", partition]);
     }
+    words.extend(more);
     Process::with_words(words)
 }
 
 impl Whole {
     fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    fn start_with(more: &'static [&'static str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().to_path_buf();
-        let nodes = (0..NODES.len()).map(|at| start_node(&root, at, "127.0.0.1:0"));
+        let nodes = (0..NODES.len()).map(|at| start_node((&root, more), at, "127.0.0.1:0"));
         let nodes: Vec<Process> = nodes.collect();
         let mut map = String::from("version = 1\n[nodes]\n");
         for ((name, _), process) in NODES.iter().zip(&nodes) {
@@ -106,6 +113,7 @@ impl Whole {
         Self {
             _dir: dir,
             root,
+            more,
             nodes,
             router,
         }
@@ -113,7 +121,7 @@ impl Whole {
 
     fn restart(&mut self, at: usize) {
         let address = self.nodes[at].address.clone();
-        self.nodes[at] = start_node(&self.root, at, &address);
+        self.nodes[at] = start_node((&self.root, self.more), at, &address);
     }
 
     /// Who leads a partition, as the router knows.
@@ -423,7 +431,9 @@ fn a_partition_without_a_leader_is_named_and_the_others_go_on() {
     wait_for("the second leads", || whole.leader(1) == Some(2));
     let (status, text) = refused(&router, ("PUT", "/collections/t/points"), &body);
     assert_eq!(status, 503, "{text}");
+    // Nobody took the connection, so it is known that nothing was done.
     assert!(text.contains("t-0"), "{text}");
+    assert!(!text.contains("nobody knows"), "{text}");
     wait_for("told who has it", || {
         let (_, text) = refused(&router, ("PUT", "/collections/t/points"), &body);
         text.contains("t-0 (no node leads it)") && text.contains("done in t-1")
@@ -433,4 +443,70 @@ fn a_partition_without_a_leader_is_named_and_the_others_go_on() {
         ask(&router, ("PUT", "/collections/t/points"), &body).is_some_and(|own| own.0 == 200)
     });
     assert_eq!(all_points(&router).len(), 20);
+}
+
+/// The number of the first record of a partition's log that is there still.
+fn first_record(whole: &Whole, partition: &str) -> u64 {
+    let log = whole.root.join("store").join(partition).join("log");
+    let names = std::fs::read_dir(log).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter_map(|name| name.parse().ok()).min().unwrap()
+}
+
+#[test]
+fn logs_are_cut_and_nodes_begin_with_a_snapshot() {
+    let mut whole = Whole::start_with(&["--snapshot-each", "12", "--snapshot-grace", "0"]);
+    let router = whole.router.address.clone();
+    let mut round = 0;
+    let mut write = || {
+        round += 1;
+        let points: Vec<Value> = (0..24)
+            .map(|id| point(round % 7 * 24 + id, round))
+            .collect();
+        let body = json!({"points": points});
+        let request = ("PUT", "/collections/t/points?wait=true");
+        wait_for("an acknowledgement", || {
+            ask(&router, request, &body).is_some_and(|own| own.0 == 200)
+        });
+    };
+    // One that is away comes to a log that does not begin where it ended; another has lost its disk.
+    write();
+    whole.nodes[2].kill();
+    for partition in ["t-0", "t-1"] {
+        wait_for("a log that is cut", || {
+            write();
+            first_record(&whole, partition) > 12
+        });
+    }
+    whole.nodes[0].kill();
+    std::fs::remove_dir_all(whole.root.join("a")).unwrap();
+    whole.restart(0);
+    whole.restart(2);
+    write();
+    let count = |address: &str, name: &str| {
+        let path = format!("/collections/{name}/points/count");
+        result(address, ("POST", &path), &json!({})).map(|own| own["count"].clone())
+    };
+    assert_eq!(count(&router, "t"), Some(json!(7 * 24)));
+    for (partition, pair) in [("t-0", [0, 1]), ("t-1", [1, 2])] {
+        let path = format!("/collections/{partition}/points/scroll");
+        let body = json!({"limit": 10_000, "with_vector": true});
+        let points = |at: usize| result(&whole.nodes[at].address, ("POST", &path), &body);
+        wait_for("replicas are alike", || {
+            let one = points(pair[0]);
+            one.is_some() && one == points(pair[1])
+        });
+    }
+    // Each of them may lead, and is started from its own disk.
+    whole.nodes[1].kill();
+    wait_for("others lead", || {
+        whole.leader(0) == Some(0) && whole.leader(1) == Some(2)
+    });
+    write();
+    for at in [0, 2] {
+        whole.nodes[at].kill();
+        whole.restart(at);
+    }
+    write();
+    wait_for("all of it", || count(&router, "t") == Some(json!(7 * 24)));
 }
