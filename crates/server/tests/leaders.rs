@@ -19,7 +19,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::process::{Process, ask, result};
-use pageway::lab::clock;
+use common::routed::{End, done, refused, wait_for};
 use serde_json::{Value, json};
 
 /// Seconds that a lease lasts.
@@ -29,36 +29,11 @@ const RECOVERY: Duration = Duration::from_secs(20);
 const NODES: [(&str, &[&str]); 3] = [("a", &["t-0"]), ("b", &["t-0", "t-1"]), ("c", &["t-1"])];
 
 fn vector(seed: u64) -> Vec<f64> {
-    let mixed = |at: u64| (seed * 7919 + at * 104_729 + 13) * 2_654_435_761 % 1009;
-    (0..4).map(|at| mixed(at) as f64 / 1009.0 - 0.5).collect()
+    common::routed::vector(seed, 4)
 }
 
 fn point(id: u64, round: u64) -> Value {
     json!({"id": id, "vector": vector(id), "payload": {"n": id, "round": round, "g": id % 3}})
-}
-
-fn done(address: &str, request: (&str, &str), body: &Value) -> Value {
-    let (status, answer) = ask(address, request, body).expect("a server that answers");
-    assert_eq!(status, 200, "{request:?}: {answer}");
-    answer["result"].clone()
-}
-
-fn refused(address: &str, request: (&str, &str), body: &Value) -> (u16, String) {
-    let (status, answer) = ask(address, request, body).expect("a server that answers");
-    let text = answer["status"]["error"].as_str();
-    (
-        status,
-        text.unwrap_or_else(|| panic!("{answer}")).to_owned(),
-    )
-}
-
-/// Waits until something is so.
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = clock::now();
-    while !is_so() {
-        assert!(clock::now() - began < RECOVERY, "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 struct Whole {
@@ -199,15 +174,6 @@ fn write_on(router: &str, (writer, ends): (u64, &AtomicBool), told: &Told) {
     }
 }
 
-/// Lets those who write come to an end, also where the test fails.
-struct End<'e>(&'e AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn no_acknowledged_change_is_lost_or_done_twice_whoever_leads() {
     let mut whole = Whole::start();
@@ -223,17 +189,17 @@ fn no_acknowledged_change_is_lost_or_done_twice_whoever_leads() {
             .collect();
         let go_on = || {
             let from = told.count.load(Ordering::Relaxed);
-            wait_for("changes go on", || {
+            wait_for(("changes go on", RECOVERY), || {
                 assert!(writing.iter().all(|own| !own.is_finished()));
                 told.count.load(Ordering::Relaxed) > from + 8
             });
         };
         go_on();
         for partition in [0, 1] {
-            wait_for("a leader", || whole.leader(partition).is_some());
+            wait_for(("a leader", RECOVERY), || whole.leader(partition).is_some());
             let leader = whole.leader(partition).unwrap();
             whole.nodes[leader].kill();
-            wait_for("another leads", || {
+            wait_for(("another leads", RECOVERY), || {
                 whole.leader(partition).is_some_and(|own| own != leader)
             });
             go_on();
@@ -241,10 +207,10 @@ fn no_acknowledged_change_is_lost_or_done_twice_whoever_leads() {
             go_on();
         }
         // One that is paused for longer than its lease finds that another leads.
-        wait_for("a leader", || whole.leader(0).is_some());
+        wait_for(("a leader", RECOVERY), || whole.leader(0).is_some());
         let paused = whole.leader(0).unwrap();
         whole.nodes[paused].signal("STOP");
-        wait_for("another leads", || {
+        wait_for(("another leads", RECOVERY), || {
             whole.leader(0).is_some_and(|own| own != paused)
         });
         go_on();
@@ -274,7 +240,7 @@ fn no_acknowledged_change_is_lost_or_done_twice_whoever_leads() {
         whole.nodes[at].kill();
         whole.restart(at);
     }
-    wait_for("all shards answer", || {
+    wait_for(("all shards answer", RECOVERY), || {
         result(&router, ("POST", "/collections/t/points/count"), &json!({})).is_some()
     });
     assert_eq!(is_there(), count);
@@ -282,7 +248,9 @@ fn no_acknowledged_change_is_lost_or_done_twice_whoever_leads() {
         let path = format!("/collections/{partition}/points/scroll");
         let body = json!({"limit": 10_000, "with_vector": true});
         let points = |at: usize| done(&whole.nodes[at].address, ("POST", &path), &body);
-        wait_for("replicas are alike", || points(pair[0]) == points(pair[1]));
+        wait_for(("replicas are alike", RECOVERY), || {
+            points(pair[0]) == points(pair[1])
+        });
     }
 }
 
@@ -428,18 +396,20 @@ fn a_partition_without_a_leader_is_named_and_the_others_go_on() {
     // The first two nodes have the first partition; the last goes on with the second.
     whole.nodes[0].kill();
     whole.nodes[1].kill();
-    wait_for("the second leads", || whole.leader(1) == Some(2));
+    wait_for(("the second leads", RECOVERY), || {
+        whole.leader(1) == Some(2)
+    });
     let (status, text) = refused(&router, ("PUT", "/collections/t/points"), &body);
     assert_eq!(status, 503, "{text}");
     // Nobody took the connection, so it is known that nothing was done.
     assert!(text.contains("t-0"), "{text}");
     assert!(!text.contains("nobody knows"), "{text}");
-    wait_for("told who has it", || {
+    wait_for(("told who has it", RECOVERY), || {
         let (_, text) = refused(&router, ("PUT", "/collections/t/points"), &body);
         text.contains("t-0 (no node leads it)") && text.contains("done in t-1")
     });
     whole.restart(1);
-    wait_for("all of it again", || {
+    wait_for(("all of it again", RECOVERY), || {
         ask(&router, ("PUT", "/collections/t/points"), &body).is_some_and(|own| own.0 == 200)
     });
     assert_eq!(all_points(&router).len(), 20);
@@ -465,7 +435,7 @@ fn logs_are_cut_and_nodes_begin_with_a_snapshot() {
             .collect();
         let body = json!({"points": points});
         let request = ("PUT", "/collections/t/points?wait=true");
-        wait_for("an acknowledgement", || {
+        wait_for(("an acknowledgement", RECOVERY), || {
             ask(&router, request, &body).is_some_and(|own| own.0 == 200)
         });
     };
@@ -473,7 +443,7 @@ fn logs_are_cut_and_nodes_begin_with_a_snapshot() {
     write();
     whole.nodes[2].kill();
     for partition in ["t-0", "t-1"] {
-        wait_for("a log that is cut", || {
+        wait_for(("a log that is cut", RECOVERY), || {
             write();
             first_record(&whole, partition) > 12
         });
@@ -492,14 +462,14 @@ fn logs_are_cut_and_nodes_begin_with_a_snapshot() {
         let path = format!("/collections/{partition}/points/scroll");
         let body = json!({"limit": 10_000, "with_vector": true});
         let points = |at: usize| result(&whole.nodes[at].address, ("POST", &path), &body);
-        wait_for("replicas are alike", || {
+        wait_for(("replicas are alike", RECOVERY), || {
             let one = points(pair[0]);
             one.is_some() && one == points(pair[1])
         });
     }
     // Each of them may lead, and is started from its own disk.
     whole.nodes[1].kill();
-    wait_for("others lead", || {
+    wait_for(("others lead", RECOVERY), || {
         whole.leader(0) == Some(0) && whole.leader(1) == Some(2)
     });
     write();
@@ -508,5 +478,7 @@ fn logs_are_cut_and_nodes_begin_with_a_snapshot() {
         whole.restart(at);
     }
     write();
-    wait_for("all of it", || count(&router, "t") == Some(json!(7 * 24)));
+    wait_for(("all of it", RECOVERY), || {
+        count(&router, "t") == Some(json!(7 * 24))
+    });
 }
