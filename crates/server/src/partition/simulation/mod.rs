@@ -34,7 +34,7 @@ use self::node::{Rows, SimChange, SimNode, redo};
 use crate::cluster::Leaders;
 
 const SEEDS: u64 = 1000;
-const STEPS: usize = 300;
+const STEPS: usize = 400;
 const NODES: u64 = 3;
 const KEYS: u64 = 5;
 const TERM: Duration = Duration::from_millis(200);
@@ -111,7 +111,7 @@ impl World {
                 8..10 => self.ask(),
                 10..13 => self.go_on(node),
                 13 => self.interrupt(node),
-                14 if self.random.below(2) == 0 => self.archive(node),
+                14 => self.archive(node),
                 _ => self.read(node),
             }
         }
@@ -161,15 +161,15 @@ impl World {
     fn archive(&mut self, node: usize) {
         // What is cut cannot be looked at afterwards.
         self.learn();
-        let (now, step) = (self.clock(node), self.random.below(3));
+        let (now, cuts) = (self.clock(node), self.random.below(3) == 0);
         let own = &mut self.nodes[node];
-        match step {
-            0 => own.begin_snapshot(),
-            1 => self.counts.snapshots += u64::from(own.publish_snapshot(now)),
-            _ => {
-                let epoch = own.epoch;
-                self.counts.cut += own.replica.cut(epoch, now).unwrap() as u64;
-            }
+        if cuts {
+            let epoch = own.epoch;
+            self.counts.cut += own.replica.cut(epoch, now).unwrap() as u64;
+        } else if own.snapshot.is_some() {
+            self.counts.snapshots += u64::from(own.publish_snapshot(now));
+        } else {
+            own.begin_snapshot();
         }
     }
 

@@ -53,7 +53,7 @@ pub(super) struct SimNode {
     /// A change that it was asked for, and what had been acknowledged by then.
     pub(super) begun: Option<(SimChange, u64)>,
     /// Where a snapshot begins that it makes, and the epoch that it led with.
-    snapshot: Option<((u64, u64), u64)>,
+    pub(super) snapshot: Option<((u64, u64), u64)>,
     /// The last epoch that it led with, as far as it was looked at.
     pub(super) epoch: u64,
 }
