@@ -227,7 +227,7 @@ mod tests {
                 hops: 8.0,
                 codes: 100.0,
                 compute_us: 10.0,
-                memory_bytes: 1,
+                resident_bytes: 1,
                 index_bytes: 1,
             },
             walks: vec![walk; 400],

@@ -1,7 +1,6 @@
 //! What is kept of a cluster that was measured and replayed.
 
-use pageway::Preset;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::check::Checked;
 use super::design::ClusterDesign;
@@ -30,7 +29,7 @@ pub struct ClusterRecord {
     pub loaded: Simulated,
     /// With one.
     pub alone: Simulated,
-    /// Memory of a node in bytes.
+    /// Bytes of memory of a node that codes, lists and identities take.
     pub node_memory_bytes: u64,
     /// Disk of a node in bytes.
     pub node_disk_bytes: u64,
@@ -55,8 +54,7 @@ pub struct RowLaws {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ClusterSummary {
     /// Design of the indexes.
-    #[serde(serialize_with = "by_name")]
-    pub preset: Preset,
+    pub design: String,
     /// Recall that was asked for.
     pub asked_recall: f32,
     /// Neighbours.
@@ -71,9 +69,4 @@ pub struct ClusterSummary {
     pub laws: Vec<RowLaws>,
     /// What would happen at the site.
     pub simulated: Vec<ClusterRecord>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn by_name<S: Serializer>(preset: &Preset, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(preset)
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use pageway::source::VectorSlice;
 use pageway::{
-    Answers, BuildInput, BuildOptions, Effort, Index, OpenOptions, Progress, Queries, QueryStats,
-    Result, SearchOptions,
+    Answers, BuildInput, BuildOptions, Effort, Index, MemoryPart, MemoryReport, OpenOptions,
+    Progress, Queries, QueryStats, Result, SearchOptions,
 };
 use serde::Serialize;
 
@@ -49,8 +49,8 @@ pub struct ClusterCell {
     pub codes: f64,
     /// and microseconds of computing, which depend on the machine and on who else uses it.
     pub compute_us: f64,
-    /// Memory of searches in bytes.
-    pub memory_bytes: u64,
+    /// Bytes of memory that grow with the rows: codes, lists, identities.
+    pub resident_bytes: u64,
     /// Bytes on disk.
     pub index_bytes: u64,
 }
@@ -82,7 +82,10 @@ impl Recording {
         let vectors = VectorSlice::new(own, suite.shape)?;
         let options = BuildOptions::default()
             .with_metric(suite.metric)
-            .with_preset(suite.preset)
+            .with_preset(suite.design.preset)
+            .with_overrides(suite.design.overrides)
+            .with_form(suite.form.clone())
+            .with_code_bytes(suite.code_bytes)
             .with_memory(suite.memory)
             .with_recall(suite.recall)
             .with_segments(segments)
@@ -121,7 +124,7 @@ impl Recording {
             list_size,
             recall,
             is_reached: recall >= f64::from(suite.recall),
-            memory_bytes: report.memory_bytes,
+            resident_bytes: resident(&index.memory()),
             index_bytes: report.index_bytes,
             ..counted(design, &answers.stats, &walks)
         };
@@ -132,6 +135,20 @@ impl Recording {
             read_bytes: u64::from(description.spec.layout.page_bytes) * pages,
         })
     }
+}
+
+fn resident(memory: &MemoryReport) -> u64 {
+    let grows = |part: MemoryPart| {
+        matches!(
+            part,
+            MemoryPart::Codes
+                | MemoryPart::SecondCodes
+                | MemoryPart::Lists
+                | MemoryPart::Identities
+        )
+    };
+    let parts = memory.parts.iter().filter(|(part, _)| grows(*part));
+    parts.map(|(_, bytes)| bytes).sum()
 }
 
 /// Means of what queries counted.
@@ -157,7 +174,7 @@ fn counted(design: ClusterDesign, stats: &[QueryStats], walks: &[ClusterWalk]) -
         hops: mean(sum.hops),
         codes: mean(sum.approximate_distances),
         compute_us: mean(sum.compute_ns) / 1e3,
-        memory_bytes: 0,
+        resident_bytes: 0,
         index_bytes: 0,
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pageway::lab::SplitMix64;
-use pageway::{Error, MemoryWish, Metric, OsVfs, Preset, Progress, Result, VectorShape, Vfs};
+use pageway::{Error, MemoryWish, Metric, OsVfs, Progress, Result, VectorShape, Vfs};
 
 use super::check::{by_segments, check, factors};
 use super::course::Course;
@@ -16,6 +16,7 @@ use super::simulate::simulate;
 use super::site::Site;
 use super::walk::ClusterWalk;
 use crate::model::Law;
+use crate::updates::UpdateDesign;
 
 /// What is built, searched and replayed.
 #[derive(Clone, Debug)]
@@ -29,7 +30,11 @@ pub struct ClusterSuite<'d> {
     /// Distance.
     pub metric: Metric,
     /// Design of the indexes.
-    pub preset: Preset,
+    pub design: UpdateDesign,
+    /// Its form; the first that memory holds where absent.
+    pub form: Option<String>,
+    /// Bytes of a code; as memory has it where absent.
+    pub code_bytes: Option<u32>,
     /// Memory of searches; that of `build` where absent.
     pub memory: Option<MemoryWish>,
     /// Neighbours.
@@ -75,7 +80,7 @@ impl ClusterSuite<'_> {
             recordings.push(own);
         }
         let mut summary = ClusterSummary {
-            preset: self.preset,
+            design: self.design.name.clone(),
             asked_recall: self.recall,
             k: self.k,
             site: self.site.clone(),
@@ -288,7 +293,7 @@ impl<'r> Series<'r> {
             recall: from.cell.recall,
             loaded: simulate(&courses, site, from.read_bytes),
             alone: simulate(&courses, &alone, from.read_bytes),
-            node_memory_bytes: of_node(from.cell.memory_bytes),
+            node_memory_bytes: of_node(from.cell.resident_bytes),
             node_disk_bytes: of_node(from.cell.index_bytes),
         }
     }
@@ -310,8 +315,10 @@ mod tests {
                 element: ElementType::U8,
             },
             metric: Metric::L2,
-            preset: Preset::DiskAnn,
-            memory: None,
+            design: "diskann+cache_nodes=none".parse().unwrap(),
+            form: None,
+            code_bytes: Some(4),
+            memory: Some(MemoryWish::Bytes(4 << 20)),
             k: 5,
             recall: 0.9,
             calibration_queries: 20,
@@ -354,7 +361,7 @@ mod tests {
         let measured = summary.simulated.iter().filter(|one| !one.is_extrapolated);
         assert_eq!((measured.count(), summary.simulated.len()), (3, 9));
         for one in &summary.simulated {
-            assert!(one.loaded.qps > 0.0 && one.loaded.calls > 0.0, "{one:?}");
+            assert!(one.loaded.qps > 0.0 && one.loaded.reads > 0.0, "{one:?}");
             assert!(one.alone.latency_us.mean >= 200.0, "{one:?}");
             let more = one.rows > 1600;
             assert_eq!(more, one.rows_law.is_some());

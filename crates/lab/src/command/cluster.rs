@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pageway::{Error, MemoryWish, OsVfs, Preset, Result, Vfs, format_bytes};
+use pageway::{Error, MemoryWish, OsVfs, Result, Vfs, format_bytes};
 use pageway_lab::cluster::{
     Checked, ClusterCell, ClusterRecord, ClusterSuite, ClusterSummary, CountLaw, RowLaws, Site,
 };
 use pageway_lab::model::{Device, Law};
+use pageway_lab::updates::UpdateDesign;
 use pageway_shell::output::Outcome;
 use pageway_shell::session::Session;
 use pageway_shell::text::{self, Table};
@@ -17,8 +18,8 @@ use super::vectors::VectorArguments;
 const EXAMPLES: &str = "\
 Examples:
   pageway lab cluster --base sift.u8bin --queries q.u8bin --metric l2 --out sift
-  pageway lab cluster --base text.fbin --queries q.fbin --metric cosine --preset diskann \\
-    --scale 1000000000 --scale 10000000000 --nodes 32 --replicas 2 --disk nvme-pcie4 --out text
+  pageway lab cluster --base text.fbin --queries q.fbin --metric cosine --memory 64MB \\
+    --design diskann+cache_nodes=none --code-bytes 32 --scale 1000000000 --scale 10000000000 --nodes 32 --replicas 2 --disk nvme-pcie4 --out text
   pageway doctor . --json > here.json
   pageway lab cluster --base sift.u8bin --queries q.u8bin --metric l2 --disk here.json --out here
 
@@ -36,9 +37,17 @@ pub(crate) struct ClusterArguments {
     #[command(flatten)]
     data: VectorArguments,
 
-    /// Design of the indexes
-    #[arg(long, value_name = "PRESET", default_value_t = Preset::default())]
-    preset: Preset,
+    /// Design of the indexes: a preset, or one with +NAME=VALUE for choices
+    #[arg(long, value_name = "DESIGN", default_value = "pageway")]
+    design: UpdateDesign,
+
+    /// Form of the design, as 'pageway build' takes it
+    #[arg(long, value_name = "FORM")]
+    form: Option<String>,
+
+    /// Bytes of a code: give it, so that indexes of all sizes have the same
+    #[arg(long, value_name = "N")]
+    code_bytes: Option<u32>,
 
     /// Memory of searches, in bytes or as a share of the vectors; that of `build` where absent
     #[arg(long, value_name = "MEMORY")]
@@ -178,7 +187,9 @@ impl ClusterArguments {
             queries: &queries,
             shape,
             metric: self.data.metric,
-            preset: self.preset,
+            design: self.design.clone(),
+            form: self.form.clone(),
+            code_bytes: self.code_bytes,
             memory: self.memory,
             k: self.k,
             recall: self.recall,
