@@ -367,6 +367,29 @@ fn every_change_of_points_goes_through_the_router() {
         let (status, _) = refused(&node.address, ("DELETE", "/collections/t-0"), &json!({}));
         assert_eq!(status, 403);
     }
+    // Payload indexes are made on all nodes, and taken away there.
+    let schema = |at: usize, partition: &str| {
+        let path = format!("/collections/{partition}");
+        let own = done(&whole.nodes[at].address, ("GET", &path), &json!({}));
+        own["payload_schema"].clone()
+    };
+    let places = [(0, "t-0"), (1, "t-0"), (1, "t-1"), (2, "t-1")];
+    let index = json!({"field_name": "g.h", "field_schema": "integer"});
+    let told = done(router, ("PUT", "/collections/t/index?wait=true"), &index);
+    assert_eq!(told["status"], "completed");
+    for (at, partition) in places {
+        assert_eq!(schema(at, partition)["g.h"]["data_type"], "integer");
+    }
+    let path = "/collections/t/index/g.h";
+    done(router, ("DELETE", path), &json!({}));
+    for (at, partition) in places {
+        assert_eq!(schema(at, partition), json!({}));
+    }
+    let wrong = json!({"field_name": "g", "field_schema": "colour"});
+    assert_eq!(
+        refused(router, ("PUT", "/collections/t/index"), &wrong).0,
+        400
+    );
     let config = json!({"vectors": {"size": 4, "distance": "Cosine"}});
     assert_eq!(
         done(router, ("PUT", "/collections/t"), &config),

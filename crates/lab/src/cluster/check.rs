@@ -121,15 +121,30 @@ fn predict(
     })
 }
 
-/// By what factors counts grow with the number of segments, over the same rows.
+/// By what factors counts grow with the number of segments, over the same rows: how many are asked,
+/// and what is read and scored in each of those.
 pub(super) fn by_segments(cells: &[&ClusterCell], from: u32, to: u32) -> Factors {
-    factors(&|count| {
+    let factor = |count: fn(&ClusterCell) -> f64| {
         let measured: Vec<(u64, f64)> = cells
             .iter()
             .map(|cell| (u64::from(cell.segments), count(cell)))
             .collect();
         CountLaw::best(&measured).factor(from.into(), to.into())
-    })
+    };
+    let most = f64::from(to) / cells_asked(cells, from);
+    let asked = factor(|cell| cell.asked).min(most);
+    Factors {
+        asked,
+        reads: asked * factor(|cell| cell.reads / cell.asked.max(1.0)),
+        rounds: factor(|cell| cell.rounds),
+        codes: asked * factor(|cell| cell.codes / cell.asked.max(1.0)),
+    }
+}
+
+/// Segments that were asked where there were so many.
+fn cells_asked(cells: &[&ClusterCell], segments: u32) -> f64 {
+    let own = cells.iter().find(|cell| cell.segments == segments);
+    own.map_or(1.0, |cell| cell.asked.max(1.0))
 }
 
 /// The factor of each count.

@@ -141,7 +141,7 @@ struct SiteArguments {
     in_flight: u32,
 
     /// Queries to replay
-    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    #[arg(long, value_name = "N", default_value_t = 5_000)]
     replayed: u64,
 
     /// Seed of every choice by chance

@@ -86,7 +86,7 @@ impl RoutedCall<'_> {
         let question = ShardQuestion {
             operation: "create_collection",
             method: Method::PUT,
-            path: "",
+            path: "".into(),
             body: self.body.to_vec().into(),
         };
         let made: Vec<(usize, Value)> = self.gather(collection, &question).await?;
@@ -111,7 +111,7 @@ impl RoutedCall<'_> {
     }
 
     /// A collection of the map whose points are dealt by their ids.
-    fn partitioned(&self, name: &str) -> Outcome<&RoutedCollection> {
+    pub(super) fn partitioned(&self, name: &str) -> Outcome<&RoutedCollection> {
         let collection = self.collection(name)?;
         match collection.cut {
             Some(_) => Ok(collection),
