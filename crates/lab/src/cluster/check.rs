@@ -131,8 +131,9 @@ pub(super) fn by_segments(cells: &[&ClusterCell], from: u32, to: u32) -> Factors
             .collect();
         CountLaw::best(&measured).factor(from.into(), to.into())
     };
-    let most = f64::from(to) / cells_asked(cells, from);
-    let asked = factor(|cell| cell.asked).min(most);
+    // One is asked at least, and no more than there are.
+    let own = cells_asked(cells, from);
+    let asked = factor(|cell| cell.asked).clamp(1.0 / own, f64::from(to).max(1.0) / own);
     Factors {
         asked,
         reads: asked * factor(|cell| cell.reads / cell.asked.max(1.0)),
