@@ -8,9 +8,10 @@
 //! price                =  nodes x (node + memory x its price + disk x its price)
 //! ```
 //!
-//! Counts over the rows of a node follow from the trials, as those over all rows do. Not counted: that
-//! a query waits for the slowest node, what a message costs the processor, and that parts which each
-//! reach the recall reach more of it together. `pageway lab cluster` replays recorded reads instead.
+//! Counts over the rows of a node follow from the trials, as those over all rows do. Not counted:
+//! that a query waits for the slowest node, what a message costs the processor, and that parts
+//! which each reach the recall reach more of it together. `pageway lab cluster` replays recorded
+//! reads instead.
 
 use std::fmt;
 
@@ -108,8 +109,8 @@ pub struct FleetPlan {
 }
 
 impl FleetPlan {
-    /// The design whose searches over the rows of a node cost `of_node`, and that takes so many bytes
-    /// of memory and of disk over all `rows`.
+    /// The design whose searches over the rows of a node cost `of_node`, and that takes so many
+    /// bytes of memory and of disk over all `rows`.
     pub(crate) fn new(
         wish: FleetWish,
         (rows, memory_bytes, disk_bytes): (u64, u64, u64),

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! A writer puts what the log says up to a record into an object, and replaces the pointer by a
-//! conditional put: by a later record only, and never by a writer of an earlier lease. After a grace,
-//! in which readers go on from where they are, the pointer says that records are cut, and only then
-//! are they removed.
+//! conditional put: by a later record only, and never by a writer of an earlier lease. After a
+//! grace, in which readers go on from where they are, the pointer says that records are cut, and
+//! only then are they removed.
 //!
 //! Where a record was removed, a writer of long ago may create another at its number. So nothing at
 //! or before the cut counts: who reads a record looks at the pointer after that, and so does who

@@ -462,7 +462,8 @@ fn logs_are_cut_and_nodes_begin_with_a_snapshot() {
             ask(&router, request, &body).is_some_and(|own| own.0 == 200)
         });
     };
-    // One that is away comes to a log that does not begin where it ended; another has lost its disk.
+    // One that is away comes to a log that does not begin where it ended; another has lost its
+    // disk.
     write();
     whole.nodes[2].kill();
     for partition in ["t-0", "t-1"] {

@@ -3,7 +3,7 @@
 use pageway::lab::SplitMix64;
 use serde::Serialize;
 
-use super::course::Course;
+use super::course::QueryCourse;
 use super::design::ClusterDesign;
 use super::grow::{Factors, grow};
 use super::law::CountLaw;
@@ -96,14 +96,18 @@ fn predict(
         replicas: 1,
         ..site.clone()
     };
-    let predicted = Counted::of(design, &grown, from, &site);
-    let found = Counted::of(design, &measured.walks, measured, &site);
+    let predicted = WalkCounts::of(design, &grown, from, &site);
+    let found = WalkCounts::of(design, &measured.walks, measured, &site);
     let bytes = predicted.reads * measured.read_bytes as f64;
     let counts = [
-        ("segments asked", predicted.asked, measured.cell.asked),
-        ("reads", predicted.reads, measured.cell.reads),
-        ("bytes read", bytes, measured.cell.read_bytes),
-        ("rounds", predicted.rounds, measured.cell.rounds),
+        (
+            "segments asked",
+            predicted.asked,
+            measured.cell.counts.asked,
+        ),
+        ("reads", predicted.reads, measured.cell.counts.reads),
+        ("bytes read", bytes, measured.cell.counts.read_bytes),
+        ("rounds", predicted.rounds, measured.cell.counts.rounds),
         ("messages", predicted.calls, found.calls),
         (
             "network bytes",
@@ -133,28 +137,28 @@ pub(super) fn by_segments(cells: &[&ClusterCell], from: u32, to: u32) -> Factors
     };
     // One is asked at least, and no more than there are.
     let own = cells_asked(cells, from);
-    let asked = factor(|cell| cell.asked).clamp(1.0 / own, f64::from(to).max(1.0) / own);
+    let asked = factor(|cell| cell.counts.asked).clamp(1.0 / own, f64::from(to).max(1.0) / own);
     Factors {
         asked,
-        reads: asked * factor(|cell| cell.reads / cell.asked.max(1.0)),
-        rounds: factor(|cell| cell.rounds),
-        codes: asked * factor(|cell| cell.codes / cell.asked.max(1.0)),
+        reads: asked * factor(|cell| cell.counts.reads / cell.counts.asked.max(1.0)),
+        rounds: factor(|cell| cell.counts.rounds),
+        codes: asked * factor(|cell| cell.counts.codes / cell.counts.asked.max(1.0)),
     }
 }
 
 /// Segments that were asked where there were so many.
 fn cells_asked(cells: &[&ClusterCell], segments: u32) -> f64 {
     let own = cells.iter().find(|cell| cell.segments == segments);
-    own.map_or(1.0, |cell| cell.asked.max(1.0))
+    own.map_or(1.0, |cell| cell.counts.asked.max(1.0))
 }
 
 /// The factor of each count.
 pub(super) fn factors(of: &dyn Fn(fn(&ClusterCell) -> f64) -> f64) -> Factors {
     Factors {
-        asked: of(|cell| cell.asked),
-        reads: of(|cell| cell.reads),
-        rounds: of(|cell| cell.rounds),
-        codes: of(|cell| cell.codes),
+        asked: of(|cell| cell.counts.asked),
+        reads: of(|cell| cell.counts.reads),
+        rounds: of(|cell| cell.counts.rounds),
+        codes: of(|cell| cell.counts.codes),
     }
 }
 
@@ -174,7 +178,7 @@ fn count_check((count, predicted, measured): (&'static str, f64, f64)) -> CountC
 }
 
 /// Means over walks at a site.
-struct Counted {
+struct WalkCounts {
     asked: f64,
     reads: f64,
     rounds: f64,
@@ -182,15 +186,14 @@ struct Counted {
     network_bytes: f64,
 }
 
-impl Counted {
+impl WalkCounts {
     fn of(design: ClusterDesign, walks: &[ClusterWalk], like: &Recording, site: &Site) -> Self {
         let queries = walks.len().max(1) as f64;
         let mean =
             |count: &dyn Fn(&ClusterWalk) -> f64| walks.iter().map(count).sum::<f64>() / queries;
-        let calls = walks
-            .iter()
-            .zip(0..)
-            .map(|(walk, number)| Course::of((design, number), walk, site, like.asked).calls());
+        let calls = walks.iter().zip(0..).map(|(walk, number)| {
+            QueryCourse::of((design, number), walk, site, like.asked).calls()
+        });
         let (calls, bytes) = calls.fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
         Self {
             asked: mean(&|walk| walk.segments.len() as f64),
@@ -204,7 +207,8 @@ impl Counted {
 
 #[cfg(test)]
 mod tests {
-    use super::super::course::Asked;
+    use super::super::course::QueryTerms;
+    use super::super::recording::QueryCounts;
     use super::super::site::tests::site;
     use super::super::walk::{Round, SegmentWalk};
     use super::*;
@@ -235,19 +239,21 @@ mod tests {
                 list_size: 10,
                 recall: 0.95,
                 is_reached: true,
-                asked: f64::from(segments),
-                reads,
-                last_reads: 0.0,
-                read_bytes: reads * 4096.0,
-                rounds: rounds as f64,
-                hops: 8.0,
-                codes: 100.0,
-                compute_us: 10.0,
+                counts: QueryCounts {
+                    asked: f64::from(segments),
+                    reads,
+                    last_reads: 0.0,
+                    read_bytes: reads * 4096.0,
+                    rounds: rounds as f64,
+                    hops: 8.0,
+                    codes: 100.0,
+                    compute_us: 10.0,
+                },
                 resident_bytes: 1,
                 index_bytes: 1,
             },
             walks: vec![walk; 400],
-            asked: Asked {
+            asked: QueryTerms {
                 query_bytes: 128,
                 k: 10,
                 degree: 32,

@@ -7,9 +7,10 @@
 //!
 //! Of segments the router takes two phases, as the engine takes two stages: nodes walk, and send
 //! the upper bounds of their best k; the k-th of all goes back, and nodes read what it leaves
-//! undecided. Where codes decide nothing the walk itself gives exact answers, and there is one phase.
-//! Of one graph a query lives on a home node, which sends each page's owner the query, and gets
-//! the distances of what the page names. A step whose lists lie in memory is a message all the same.
+//! undecided. Where codes decide nothing the walk itself gives exact answers, and there is one
+//! phase. Of one graph a query lives on a home node, which sends each page's owner the query, and
+//! gets the distances of what the page names. A step whose lists lie in memory is a message all the
+//! same.
 
 use super::design::ClusterDesign;
 use super::site::Site;
@@ -26,7 +27,7 @@ const NEIGHBOR_BYTES: u64 = 8;
 
 /// What is asked.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Asked {
+pub(super) struct QueryTerms {
     /// Bytes of a query.
     pub(super) query_bytes: u64,
     /// Neighbours.
@@ -52,20 +53,20 @@ pub(super) struct Leg {
 
 /// A query.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Course {
+pub(super) struct QueryCourse {
     /// What the home of the query is chosen by; none where it is a router's.
     pub(super) home: Option<u64>,
     /// Legs of each stage, all at the same time.
     pub(super) stages: Vec<Vec<Leg>>,
 }
 
-impl Course {
+impl QueryCourse {
     /// The course of a walk.
     pub(super) fn of(
         (design, number): (ClusterDesign, u64),
         walk: &ClusterWalk,
         site: &Site,
-        asked: Asked,
+        asked: QueryTerms,
     ) -> Self {
         match design {
             ClusterDesign::Arrival | ClusterDesign::Space => Self::of_segments(walk, site, asked),
@@ -73,7 +74,7 @@ impl Course {
         }
     }
 
-    fn of_segments(walk: &ClusterWalk, site: &Site, asked: Asked) -> Self {
+    fn of_segments(walk: &ClusterWalk, site: &Site, asked: QueryTerms) -> Self {
         let mut walks: Vec<Leg> = Vec::new();
         let mut ends: Vec<Leg> = Vec::new();
         let there = HEADER_BYTES + asked.query_bytes;
@@ -115,7 +116,7 @@ impl Course {
         }
     }
 
-    fn of_graph(number: u64, walk: &ClusterWalk, site: &Site, asked: Asked) -> Self {
+    fn of_graph(number: u64, walk: &ClusterWalk, site: &Site, asked: QueryTerms) -> Self {
         let mut stages = Vec::new();
         let segments = || walk.segments.iter();
         if walk.walks_on_disk() {
@@ -186,7 +187,7 @@ fn join(leg: &mut Leg, at: usize, round: &Round) {
 }
 
 /// A step of a walk whose pages are read: each by the node that has it.
-fn step(round: &Round, site: &Site, asked: Asked) -> Vec<Leg> {
+fn step(round: &Round, site: &Site, asked: QueryTerms) -> Vec<Leg> {
     let mut legs = Vec::new();
     let each = round.compute_ns / round.pages.len().max(1) as u64;
     for page in &round.pages {
@@ -213,7 +214,7 @@ fn step(round: &Round, site: &Site, asked: Asked) -> Vec<Leg> {
 fn steps_in_memory(
     (number, hops, compute_ns): (u64, u64, u64),
     site: &Site,
-    asked: Asked,
+    asked: QueryTerms,
 ) -> Vec<Vec<Leg>> {
     let beam = asked.beam.max(1);
     let each = compute_ns / hops.max(1);
@@ -238,7 +239,7 @@ fn steps_in_memory(
 }
 
 /// Bytes of what a list names.
-fn named(asked: Asked) -> u64 {
+fn named(asked: QueryTerms) -> u64 {
     asked.degree * NEIGHBOR_BYTES
 }
 
@@ -253,7 +254,7 @@ mod tests {
     use super::super::walk::SegmentWalk;
     use super::*;
 
-    const ASKED: Asked = Asked {
+    const ASKED: QueryTerms = QueryTerms {
         query_bytes: 128,
         k: 10,
         degree: 32,
@@ -284,7 +285,7 @@ mod tests {
     fn segments_of_a_node_are_one_call_and_reads_at_the_end_another() {
         // Segments 1 and 5 are on one of four nodes.
         let of = |last: &[u32]| {
-            Course::of(
+            QueryCourse::of(
                 (ClusterDesign::Space, 3),
                 &walk(&[1, 5, 2], last),
                 &site(),
@@ -310,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_graph_takes_a_message_a_step_to_each_node_that_has_a_page() {
-        let course = Course::of((ClusterDesign::Graph, 3), &walk(&[0], &[7]), &site(), ASKED);
+        let course = QueryCourse::of((ClusterDesign::Graph, 3), &walk(&[0], &[7]), &site(), ASKED);
         assert_eq!((course.stages.len(), course.reads()), (3, 4));
         assert!((3..=4).contains(&course.calls().0));
         let in_memory = ClusterWalk {
@@ -320,7 +321,7 @@ mod tests {
             }],
             hops: 10,
         };
-        let course = Course::of((ClusterDesign::Graph, 3), &in_memory, &site(), ASKED);
+        let course = QueryCourse::of((ClusterDesign::Graph, 3), &in_memory, &site(), ASKED);
         // Ten hops of which four are a step, and the reads at the end.
         assert_eq!((course.stages.len(), course.reads()), (4, 2));
         let computed: u64 = course.stages.iter().flatten().map(|leg| leg.tail_ns).sum();

@@ -1,8 +1,8 @@
 //! Walks as they might be over more rows, and over more segments.
 //!
 //! A query asks so many times as many segments, each of which is a recorded one of it: its rounds
-//! are repeated evenly, and its reads and its computing are scaled. Fractions are kept by chance, so
-//! that means are those that were asked for.
+//! are repeated evenly, and its reads and its computing are scaled. Fractions are kept by chance,
+//! so that means are those that were asked for.
 
 use pageway::lab::SplitMix64;
 use serde::Serialize;

@@ -14,8 +14,8 @@
 //! suite      all of it, a record at a time          record   what is kept
 //! ```
 //!
-//! Invariants: virtual time only; the same recordings, site and seed give the same figures; what was
-//! extrapolated says so; no speed without the recall of the search that was recorded.
+//! Invariants: virtual time only; the same recordings, site and seed give the same figures; what
+//! was extrapolated says so; no speed without the recall of the search that was recorded.
 
 mod check;
 mod course;
@@ -33,7 +33,7 @@ pub use check::{Checked, CountCheck};
 pub use design::ClusterDesign;
 pub use law::CountLaw;
 pub use record::{ClusterRecord, ClusterSummary, RowLaws};
-pub use recording::ClusterCell;
+pub use recording::{ClusterCell, QueryCounts};
 pub use simulate::Simulated;
-pub use site::Site;
-pub use suite::ClusterSuite;
+pub use site::{Network, Site, SiteLoad};
+pub use suite::{ClusterSuite, IndexWish};

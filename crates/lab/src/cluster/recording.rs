@@ -9,7 +9,7 @@ use pageway::{
 };
 use serde::Serialize;
 
-use super::course::Asked;
+use super::course::QueryTerms;
 use super::design::ClusterDesign;
 use super::suite::ClusterSuite;
 use super::walk::ClusterWalk;
@@ -33,7 +33,19 @@ pub struct ClusterCell {
     pub recall: f64,
     /// Whether that is what was asked for.
     pub is_reached: bool,
-    /// Means per query: segments asked,
+    /// What a query counted.
+    #[serde(flatten)]
+    pub counts: QueryCounts,
+    /// Bytes of memory that grow with the rows: codes, lists, identities.
+    pub resident_bytes: u64,
+    /// Bytes on disk.
+    pub index_bytes: u64,
+}
+
+/// Means per query.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct QueryCounts {
+    /// Segments asked,
     pub asked: f64,
     /// reads,
     pub reads: f64,
@@ -49,17 +61,13 @@ pub struct ClusterCell {
     pub codes: f64,
     /// and microseconds of computing, which depend on the machine and on who else uses it.
     pub compute_us: f64,
-    /// Bytes of memory that grow with the rows: codes, lists, identities.
-    pub resident_bytes: u64,
-    /// Bytes on disk.
-    pub index_bytes: u64,
 }
 
 /// A cell, and what its queries did.
 pub(super) struct Recording {
     pub(super) cell: ClusterCell,
     pub(super) walks: Vec<ClusterWalk>,
-    pub(super) asked: Asked,
+    pub(super) asked: QueryTerms,
     /// Bytes of a read.
     pub(super) read_bytes: u64,
 }
@@ -77,25 +85,24 @@ impl Recording {
     ) -> Result<Self> {
         let own = suite
             .rows
-            .get(..rows as usize * suite.shape.row_bytes())
+            .get(..rows as usize * suite.like.0.row_bytes())
             .unwrap_or(suite.rows);
-        let vectors = VectorSlice::new(own, suite.shape)?;
+        let vectors = VectorSlice::new(own, suite.like.0)?;
         let options = BuildOptions::default()
-            .with_metric(suite.metric)
-            .with_preset(suite.design.preset)
-            .with_overrides(suite.design.overrides)
-            .with_form(suite.form.clone())
-            .with_code_bytes(suite.code_bytes)
-            .with_memory(suite.memory)
+            .with_metric(suite.like.1)
+            .with_preset(suite.index.design.preset)
+            .with_overrides(suite.index.design.overrides)
+            .with_form(suite.index.form.clone())
+            .with_code_bytes(suite.index.code_bytes)
+            .with_memory(suite.index.memory)
             .with_recall(suite.recall)
             .with_segments(segments)
             .with_cut(design.cut())
-            .with_calibration_queries(suite.calibration_queries);
+            .with_calibration_queries(suite.index.calibration_queries);
         let input = BuildInput::new(&vectors, "rows");
         let report = Index::build(dir, &input, &options, progress)?;
         let index = Index::open(dir, &OpenOptions::default())?;
-        let like = (suite.shape, suite.metric);
-        let truth = nearest(own, suite.queries, like, suite.k as usize, progress)?;
+        let truth = nearest(own, suite.queries, suite.like, suite.k as usize, progress)?;
         let truth: Vec<&[u32]> = (0..truth.query_count())
             .map(|query| truth.ids_of(query))
             .collect();
@@ -111,8 +118,8 @@ impl Recording {
         let recall = search.recall(&answers);
         let description = index.description()?;
         let pages = u64::from(description.pages_per_read);
-        let asked = Asked {
-            query_bytes: suite.shape.row_bytes() as u64,
+        let asked = QueryTerms {
+            query_bytes: suite.like.0.row_bytes() as u64,
             k: suite.k.into(),
             degree: description.mean_degree as u64,
             beam: answers.settings.beam.into(),
@@ -126,7 +133,7 @@ impl Recording {
             is_reached: recall >= f64::from(suite.recall),
             resident_bytes: resident(&index.memory()),
             index_bytes: report.index_bytes,
-            ..counted(design, &answers.stats, &walks)
+            counts: counted(&answers.stats, &walks),
         };
         Ok(Self {
             cell,
@@ -152,20 +159,14 @@ fn resident(memory: &MemoryReport) -> u64 {
 }
 
 /// Means of what queries counted.
-fn counted(design: ClusterDesign, stats: &[QueryStats], walks: &[ClusterWalk]) -> ClusterCell {
+fn counted(stats: &[QueryStats], walks: &[ClusterWalk]) -> QueryCounts {
     let mut sum = QueryStats::default();
     for one in stats {
         sum.add(one);
     }
     let mean = |count: u64| count as f64 / stats.len().max(1) as f64;
     let asked: usize = walks.iter().map(|walk| walk.segments.len()).sum();
-    ClusterCell {
-        design,
-        rows: 0,
-        segments: 0,
-        list_size: 0,
-        recall: 0.0,
-        is_reached: false,
+    QueryCounts {
         asked: asked as f64 / walks.len().max(1) as f64,
         reads: mean(sum.reads),
         last_reads: mean(sum.refine_reads),
@@ -174,8 +175,6 @@ fn counted(design: ClusterDesign, stats: &[QueryStats], walks: &[ClusterWalk]) -
         hops: mean(sum.hops),
         codes: mean(sum.approximate_distances),
         compute_us: mean(sum.compute_ns) / 1e3,
-        resident_bytes: 0,
-        index_bytes: 0,
     }
 }
 
@@ -212,7 +211,7 @@ impl Searching<'_> {
     }
 
     fn queries(&self) -> Queries<'_> {
-        Queries::new(self.suite.queries, self.suite.shape)
+        Queries::new(self.suite.queries, self.suite.like.0)
     }
 
     fn reaches(&self, list_size: u32) -> Result<bool> {

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! request --half a round trip--> a core of the node --> its disks, or the object store --> a core
-//!   ... round by round ... --> the node's link --half a round trip--> home; after the last: next stage
+//!   ... round by round ... --> the node's link --half a round trip--> home; after the last: next
+//! stage
 //! ```
 //!
-//! Cores serve first come, first served; a disk is that of [`crate::model`]; a link sends one message
-//! after the other. Routers are never short of anything: any number may stand beside one another.
-//! Queries come from so many callers, each of which asks again when it is answered.
+//! Cores serve first come, first served; a disk is that of [`crate::model`]; a link sends one
+//! message after the other. Routers are never short of anything: any number may stand beside one
+//! another. Queries come from so many callers, each of which asks again when it is answered.
 #![expect(
     clippy::indexing_slicing,
     reason = "nodes, callers and legs are numbered by this file"
@@ -20,7 +21,7 @@ use pageway::lab::SplitMix64;
 use pageway_shell::trace::LatencyUs;
 use serde::Serialize;
 
-use super::course::{Course, Leg};
+use super::course::{Leg, QueryCourse};
 use super::site::Site;
 use crate::model::{DeviceQueue, latency_summary};
 
@@ -66,7 +67,7 @@ enum Event {
 }
 
 /// What a node has.
-struct Machine<'s> {
+struct NodeState<'s> {
     /// When each core is free.
     cores: BinaryHeap<Reverse<u64>>,
     disks: Vec<DeviceQueue<'s>>,
@@ -101,14 +102,20 @@ struct Caller {
 
 struct Simulation<'s> {
     site: &'s Site,
-    courses: &'s [Course],
-    machines: Vec<Machine<'s>>,
+    courses: &'s [QueryCourse],
+    machines: Vec<NodeState<'s>>,
     store: DeviceQueue<'s>,
     callers: Vec<Caller>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     foreseen: u64,
     random: SplitMix64,
     asked: u64,
+    done: SimulatedSums,
+}
+
+/// What has come of it so far.
+#[derive(Default)]
+struct SimulatedSums {
     latencies_ns: Vec<u64>,
     end_ns: u64,
     store_reads: u64,
@@ -118,11 +125,11 @@ struct Simulation<'s> {
 
 /// Replays courses, whose reads are of `read_bytes` each. Costs about a microsecond per read and
 /// message.
-pub(super) fn simulate(courses: &[Course], site: &Site, read_bytes: u64) -> Simulated {
+pub(super) fn simulate(courses: &[QueryCourse], site: &Site, read_bytes: u64) -> Simulated {
     if courses.is_empty() {
         return Simulated::default();
     }
-    let machine = || Machine {
+    let machine = || NodeState {
         cores: (0..site.cores).map(|_| Reverse(0)).collect(),
         disks: (0..site.disks)
             .map(|_| DeviceQueue::new(&site.disk, read_bytes))
@@ -137,16 +144,14 @@ pub(super) fn simulate(courses: &[Course], site: &Site, read_bytes: u64) -> Simu
         courses,
         machines: (0..site.nodes).map(|_| machine()).collect(),
         store: DeviceQueue::new(&site.store, BLOCK_BYTES),
-        callers: (0..site.in_flight).map(|_| Caller::default()).collect(),
+        callers: (0..site.load.in_flight)
+            .map(|_| Caller::default())
+            .collect(),
         events: BinaryHeap::new(),
         foreseen: 0,
-        random: SplitMix64::new(site.seed),
+        random: SplitMix64::new(site.load.seed),
         asked: 0,
-        latencies_ns: Vec::new(),
-        end_ns: 0,
-        store_reads: 0,
-        calls: 0,
-        network_bytes: 0,
+        done: SimulatedSums::default(),
     };
     own.run();
     own.conclude()
@@ -179,7 +184,7 @@ impl<'s> Simulation<'s> {
 
     /// The next query of a caller.
     fn ask(&mut self, caller: usize, now: u64) {
-        if self.asked == self.site.queries {
+        if self.asked == self.site.load.queries {
             return;
         }
         let query = (self.asked % self.courses.len() as u64) as usize;
@@ -204,8 +209,10 @@ impl<'s> Simulation<'s> {
     fn begin(&mut self, caller: usize, now: u64) {
         let legs = self.legs(caller);
         if legs.is_empty() {
-            self.latencies_ns.push(now - self.callers[caller].began_ns);
-            self.end_ns = self.end_ns.max(now);
+            self.done
+                .latencies_ns
+                .push(now - self.callers[caller].began_ns);
+            self.done.end_ns = self.done.end_ns.max(now);
             self.ask(caller, now);
             return;
         }
@@ -219,7 +226,7 @@ impl<'s> Simulation<'s> {
                 ..Under::default()
             });
             let at = self.message((self.callers[caller].home, node), leg.bytes[0], now);
-            self.calls += u64::from(self.callers[caller].home != Some(node));
+            self.done.calls += u64::from(self.callers[caller].home != Some(node));
             self.foresee(at, Event::Arrive(caller, number));
         }
     }
@@ -243,7 +250,7 @@ impl<'s> Simulation<'s> {
         if from == Some(to) {
             return now;
         }
-        self.network_bytes += bytes;
+        self.done.network_bytes += bytes;
         let sent = match from {
             None => now,
             Some(node) => self.link(node, bytes, now),
@@ -252,11 +259,11 @@ impl<'s> Simulation<'s> {
     }
 
     fn way_ns(&self) -> u64 {
-        (self.site.round_trip_us * 500.0) as u64
+        (self.site.network.round_trip_us * 500.0) as u64
     }
 
     fn message_ns(&self) -> u64 {
-        (self.site.message_us * 1e3) as u64
+        (self.site.network.message_us * 1e3) as u64
     }
 
     fn link(&mut self, node: usize, bytes: u64, now: u64) -> u64 {
@@ -312,8 +319,8 @@ impl<'s> Simulation<'s> {
             machine.reads += 1;
             if is_cold {
                 let at = self.store.send(now, share);
-                self.store_reads += 1;
-                self.network_bytes += BLOCK_BYTES;
+                self.done.store_reads += 1;
+                self.done.network_bytes += BLOCK_BYTES;
                 self.foresee(at, Event::Done(caller, leg, None));
             } else {
                 let disk = *page as usize % machine.disks.len();
@@ -347,7 +354,7 @@ impl<'s> Simulation<'s> {
             return;
         }
         let sent = self.link(node, bytes, now);
-        self.network_bytes += bytes;
+        self.done.network_bytes += bytes;
         let at = sent + self.way_ns();
         let event = home.map_or(Event::Home(caller), |home| Event::Back(caller, home));
         self.foresee(at, event);
@@ -362,23 +369,23 @@ impl<'s> Simulation<'s> {
     }
 
     fn conclude(mut self) -> Simulated {
-        let queries = self.latencies_ns.len().max(1) as f64;
-        let seconds = self.end_ns.max(1) as f64 / 1e9;
+        let queries = self.done.latencies_ns.len().max(1) as f64;
+        let seconds = self.done.end_ns.max(1) as f64 / 1e9;
         let reads: u64 = self.machines.iter().map(|one| one.reads).sum();
-        let most = |count: fn(&Machine<'_>) -> u64| {
+        let most = |count: fn(&NodeState<'_>) -> u64| {
             let most = self.machines.iter().map(count).max();
             most.unwrap_or(0) as f64
         };
-        let cores_ns = f64::from(self.site.cores) * self.end_ns.max(1) as f64;
+        let cores_ns = f64::from(self.site.cores) * self.done.end_ns.max(1) as f64;
         Simulated {
             qps: queries / seconds,
             reads: reads as f64 / queries,
-            store_reads: self.store_reads as f64 / queries,
-            calls: self.calls as f64 / queries,
-            network_bytes: self.network_bytes as f64 / queries,
+            store_reads: self.done.store_reads as f64 / queries,
+            calls: self.done.calls as f64 / queries,
+            network_bytes: self.done.network_bytes as f64 / queries,
             busiest_cpu: most(|one| one.busy_ns) / cores_ns,
             busiest_reads_per_second: most(|one| one.reads) / seconds,
-            latency_us: latency_summary(&mut self.latencies_ns),
+            latency_us: latency_summary(&mut self.done.latencies_ns),
         }
     }
 }
@@ -408,8 +415,8 @@ mod tests {
         }
     }
 
-    fn course(stages: Vec<Vec<Leg>>) -> Course {
-        Course { home: None, stages }
+    fn course(stages: Vec<Vec<Leg>>) -> QueryCourse {
+        QueryCourse { home: None, stages }
     }
 
     #[test]
@@ -447,7 +454,7 @@ mod tests {
     #[test]
     fn cores_disks_and_links_limit_the_queries() {
         let mut site = site();
-        (site.in_flight, site.queries) = (64, 6400);
+        (site.load.in_flight, site.load.queries) = (64, 6400);
         let cpu = simulate(&[course(vec![vec![leg(0, &[], 100_000)]])], &site, 4096);
         near(cpu.qps, 20_000.0);
         near(cpu.busiest_cpu, 1.0);
@@ -455,7 +462,7 @@ mod tests {
         let disk = simulate(&[course(vec![vec![leg(0, &[4], 0)]])], &site, 4096);
         near(disk.qps, 2_000.0);
         near(disk.busiest_reads_per_second, 8_000.0);
-        site.gbit_per_s = 0.0024;
+        site.network.gbit_per_s = 0.0024;
         let link = simulate(&[course(vec![vec![leg(0, &[], 0)]])], &site, 4096);
         near(link.qps, 1_000.0);
     }
@@ -463,7 +470,7 @@ mod tests {
     #[test]
     fn replicas_share_the_load_and_a_later_stage_goes_where_the_first_went() {
         let mut site = site();
-        (site.in_flight, site.queries, site.replicas) = (64, 6400, 2);
+        (site.load.in_flight, site.load.queries, site.replicas) = (64, 6400, 2);
         let own = course(vec![vec![leg(0, &[], 100_000)], vec![leg(0, &[], 100_000)]]);
         let found = simulate(&[own], &site, 4096);
         assert!(found.qps > 18_000.0 && found.qps < 20_100.0, "{found:?}");
@@ -472,7 +479,7 @@ mod tests {
     #[test]
     fn what_is_on_no_disk_comes_from_the_object_store() {
         let mut site = site();
-        (site.cold, site.queries) = (0.25, 4000);
+        (site.cold, site.load.queries) = (0.25, 4000);
         let found = simulate(&[course(vec![vec![leg(0, &[1], 0)]])], &site, 4096);
         assert!((found.store_reads - 0.25).abs() < 0.03, "{found:?}");
         near(found.latency_us.p99, 30_200.0);

@@ -20,16 +20,32 @@ pub struct Site {
     pub disks: u32,
     /// What they are.
     pub disk: Device,
+    /// What is between them.
+    #[serde(flatten)]
+    pub network: Network,
+    /// Share of the reads whose block is on no disk of the node, 0 to 1.
+    pub cold: f64,
+    /// Where those are read from.
+    pub store: Device,
+    /// Who asks.
+    #[serde(flatten)]
+    pub load: SiteLoad,
+}
+
+/// What is between machines.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Network {
     /// Microseconds from one machine to another and back, but for the bytes.
     pub round_trip_us: f64,
     /// Gigabits per second that a node sends at most.
     pub gbit_per_s: f64,
     /// Processor time of a node for each message that it takes or sends, in microseconds.
     pub message_us: f64,
-    /// Share of the reads whose block is on no disk of the node, 0 to 1.
-    pub cold: f64,
-    /// Where those are read from.
-    pub store: Device,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct SiteLoad {
     /// Queries under way at a time.
     pub in_flight: u32,
     /// Queries that are replayed.
@@ -50,9 +66,9 @@ impl Site {
             self.replicas,
             self.cores,
             self.disks,
-            self.in_flight,
+            self.load.in_flight,
         ];
-        if counts.contains(&0) || self.queries == 0 {
+        if counts.contains(&0) || self.load.queries == 0 {
             return Err(Error::invalid(
                 "a cluster of nothing: give at least one node, segment, replica, core, disk and query",
             ));
@@ -64,11 +80,11 @@ impl Site {
             );
             return Err(Error::invalid(words));
         }
-        let times = [self.round_trip_us, self.message_us];
+        let times = [self.network.round_trip_us, self.network.message_us];
         let sane = times.iter().all(|us| *us >= 0.0 && us.is_finite());
         if !sane
-            || self.gbit_per_s <= 0.0
-            || self.gbit_per_s.is_nan()
+            || self.network.gbit_per_s <= 0.0
+            || self.network.gbit_per_s.is_nan()
             || !(0.0..=1.0).contains(&self.cold)
         {
             return Err(Error::invalid(
@@ -92,7 +108,7 @@ impl Site {
 
     /// Nanoseconds in which a node sends so many bytes.
     pub(super) fn send_ns(&self, bytes: u64) -> u64 {
-        (bytes as f64 * 8.0 / self.gbit_per_s) as u64
+        (bytes as f64 * 8.0 / self.network.gbit_per_s) as u64
     }
 }
 
@@ -125,14 +141,18 @@ pub(super) mod tests {
             cores: 2,
             disks: 1,
             disk: constant(100.0),
-            round_trip_us: 200.0,
-            gbit_per_s: 1e6,
-            message_us: 0.0,
+            network: Network {
+                round_trip_us: 200.0,
+                gbit_per_s: 1e6,
+                message_us: 0.0,
+            },
             cold: 0.0,
             store: constant(30_000.0),
-            in_flight: 1,
-            queries: 200,
-            seed: 7,
+            load: SiteLoad {
+                in_flight: 1,
+                queries: 200,
+                seed: 7,
+            },
         }
     }
 
@@ -151,9 +171,9 @@ pub(super) mod tests {
             |site: &mut Site| site.nodes = 0,
             |site: &mut Site| site.replicas = 3,
             |site: &mut Site| site.cold = 1.5,
-            |site: &mut Site| site.gbit_per_s = 0.0,
-            |site: &mut Site| site.round_trip_us = f64::NAN,
-            |site: &mut Site| site.queries = 0,
+            |site: &mut Site| site.network.gbit_per_s = 0.0,
+            |site: &mut Site| site.network.round_trip_us = f64::NAN,
+            |site: &mut Site| site.load.queries = 0,
         ];
         for spoil in wrong {
             let mut own = site();

@@ -6,14 +6,14 @@ use pageway::lab::SplitMix64;
 use pageway::{Error, MemoryWish, Metric, OsVfs, Progress, Result, VectorShape, Vfs};
 
 use super::check::{by_segments, check, factors};
-use super::course::Course;
+use super::course::QueryCourse;
 use super::design::ClusterDesign;
 use super::grow::{Factors, grow};
 use super::law::CountLaw;
 use super::record::{ClusterRecord, ClusterSummary, RowLaws};
 use super::recording::{ClusterCell, Recording};
 use super::simulate::simulate;
-use super::site::Site;
+use super::site::{Site, SiteLoad};
 use super::walk::ClusterWalk;
 use crate::model::Law;
 use crate::updates::UpdateDesign;
@@ -25,24 +25,14 @@ pub struct ClusterSuite<'d> {
     pub rows: &'d [u8],
     /// Queries of the same shape.
     pub queries: &'d [u8],
-    /// Shape of both.
-    pub shape: VectorShape,
-    /// Distance.
-    pub metric: Metric,
-    /// Design of the indexes.
-    pub design: UpdateDesign,
-    /// Its form; the first that memory holds where absent.
-    pub form: Option<String>,
-    /// Bytes of a code; as memory has it where absent.
-    pub code_bytes: Option<u32>,
-    /// Memory of searches; that of `build` where absent.
-    pub memory: Option<MemoryWish>,
+    /// Shape of both, and distance.
+    pub like: (VectorShape, Metric),
+    /// What indexes are like.
+    pub index: IndexWish,
     /// Neighbours.
     pub k: u32,
     /// Recall that each search reaches, if it can.
     pub recall: f32,
-    /// Queries that each index is calibrated by.
-    pub calibration_queries: u32,
     /// Numbers of segments over all rows, beside one.
     pub segments: Vec<u32>,
     /// Segments over fewer rows.
@@ -55,6 +45,21 @@ pub struct ClusterSuite<'d> {
     pub site: Site,
     /// Directory of the indexes.
     pub dir: PathBuf,
+}
+
+/// What indexes are like.
+#[derive(Clone, Debug)]
+pub struct IndexWish {
+    /// Their design.
+    pub design: UpdateDesign,
+    /// Its form; the first that memory holds where absent.
+    pub form: Option<String>,
+    /// Bytes of a code; as memory has it where absent.
+    pub code_bytes: Option<u32>,
+    /// Memory of searches; that of `build` where absent.
+    pub memory: Option<MemoryWish>,
+    /// Queries that each is calibrated by.
+    pub calibration_queries: u32,
 }
 
 /// Both laws.
@@ -80,7 +85,7 @@ impl ClusterSuite<'_> {
             recordings.push(own);
         }
         let mut summary = ClusterSummary {
-            design: self.design.name.clone(),
+            design: self.index.design.name.clone(),
             asked_recall: self.recall,
             k: self.k,
             site: self.site.clone(),
@@ -92,9 +97,12 @@ impl ClusterSuite<'_> {
         for design in ClusterDesign::ALL {
             let own = Series::of(self, design, &recordings);
             if design != ClusterDesign::Graph {
-                summary
-                    .checks
-                    .extend(check(design, &own.by_segments, &self.site, self.site.seed));
+                summary.checks.extend(check(
+                    design,
+                    &own.by_segments,
+                    &self.site,
+                    self.site.load.seed,
+                ));
             }
             summary.laws.push(own.laws());
             summary.simulated.extend(own.replayed(self));
@@ -107,7 +115,7 @@ impl ClusterSuite<'_> {
 
     /// What is built: one segment and the graph are the same index.
     fn cells(&self) -> Result<Vec<(ClusterDesign, u64, u32)>> {
-        let all = (self.rows.len() / self.shape.row_bytes()) as u64;
+        let all = (self.rows.len() / self.like.0.row_bytes()) as u64;
         let least = all >> self.halvings;
         let most = self.segments.iter().copied().max().unwrap_or(1);
         if self.segments.len() < 2 || self.segments.contains(&0) || self.segments.contains(&1) {
@@ -191,9 +199,9 @@ impl<'r> Series<'r> {
         RowLaws {
             design: self.design,
             segments: self.by_rows.first().map_or(1, |one| one.cell.segments),
-            reads: both(|cell| cell.reads),
-            rounds: both(|cell| cell.rounds),
-            codes: both(|cell| cell.codes),
+            reads: both(|cell| cell.counts.reads),
+            rounds: both(|cell| cell.counts.rounds),
+            codes: both(|cell| cell.counts.codes),
         }
     }
 
@@ -251,7 +259,7 @@ impl<'r> Series<'r> {
             rounds: parts.rounds * more.rounds,
             codes: parts.codes * more.codes,
         };
-        let mut random = SplitMix64::new(suite.site.seed);
+        let mut random = SplitMix64::new(suite.site.load.seed);
         let walks: Vec<ClusterWalk> = from
             .walks
             .iter()
@@ -271,14 +279,17 @@ impl<'r> Series<'r> {
         (rows, segments): (u64, u32),
     ) -> ClusterRecord {
         let site = &suite.site;
-        let courses: Vec<Course> = walks
+        let courses: Vec<QueryCourse> = walks
             .iter()
             .zip(0..)
-            .map(|(walk, number)| Course::of((self.design, number), walk, site, from.asked))
+            .map(|(walk, number)| QueryCourse::of((self.design, number), walk, site, from.asked))
             .collect();
         let alone = Site {
-            in_flight: 1,
-            queries: site.queries.min(1000),
+            load: SiteLoad {
+                in_flight: 1,
+                queries: site.load.queries.min(1000),
+                ..site.load
+            },
             ..site.clone()
         };
         let share = rows as f64 / from.cell.rows.max(1) as f64 * f64::from(site.replicas)
@@ -310,18 +321,22 @@ mod tests {
         ClusterSuite {
             rows: data.0,
             queries: data.1,
-            shape: VectorShape {
-                dimension: 8,
-                element: ElementType::U8,
+            like: (
+                VectorShape {
+                    dimension: 8,
+                    element: ElementType::U8,
+                },
+                Metric::L2,
+            ),
+            index: IndexWish {
+                design: "diskann+cache_nodes=none".parse().unwrap(),
+                form: None,
+                code_bytes: Some(4),
+                memory: Some(MemoryWish::Bytes(4 << 20)),
+                calibration_queries: 20,
             },
-            metric: Metric::L2,
-            design: "diskann+cache_nodes=none".parse().unwrap(),
-            form: None,
-            code_bytes: Some(4),
-            memory: Some(MemoryWish::Bytes(4 << 20)),
             k: 5,
             recall: 0.9,
-            calibration_queries: 20,
             segments: vec![2, 4],
             at_segments: 2,
             halvings: 1,
@@ -353,7 +368,7 @@ mod tests {
         assert_eq!((told, summary.cells.len()), (8, 8));
         let arrival = |cell: &&ClusterCell| cell.design == ClusterDesign::Arrival;
         for cell in summary.cells.iter().filter(arrival) {
-            assert_eq!(cell.asked, f64::from(cell.segments));
+            assert_eq!(cell.counts.asked, f64::from(cell.segments));
         }
         // One, two and four segments, each from both others, of both cuts.
         assert_eq!(summary.checks.len(), 6);

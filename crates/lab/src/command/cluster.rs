@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use pageway::{Error, MemoryWish, OsVfs, Result, Vfs, format_bytes};
 use pageway_lab::cluster::{
-    Checked, ClusterCell, ClusterRecord, ClusterSuite, ClusterSummary, CountLaw, RowLaws, Site,
+    Checked, ClusterCell, ClusterRecord, ClusterSuite, ClusterSummary, CountLaw, IndexWish,
+    Network, RowLaws, Site, SiteLoad,
 };
 use pageway_lab::model::{Device, Law};
 use pageway_lab::updates::UpdateDesign;
@@ -37,21 +38,8 @@ pub(crate) struct ClusterArguments {
     #[command(flatten)]
     data: VectorArguments,
 
-    /// Design of the indexes: a preset, or one with +NAME=VALUE for choices
-    #[arg(long, value_name = "DESIGN", default_value = "pageway")]
-    design: UpdateDesign,
-
-    /// Form of the design, as 'pageway build' takes it
-    #[arg(long, value_name = "FORM")]
-    form: Option<String>,
-
-    /// Bytes of a code: give it, so that indexes of all sizes have the same
-    #[arg(long, value_name = "N")]
-    code_bytes: Option<u32>,
-
-    /// Memory of searches, in bytes or as a share of the vectors; that of `build` where absent
-    #[arg(long, value_name = "MEMORY")]
-    memory: Option<MemoryWish>,
+    #[command(flatten)]
+    index: IndexArguments,
 
     /// Recall that each search reaches
     #[arg(long, value_name = "RECALL", default_value_t = 0.95)]
@@ -60,10 +48,6 @@ pub(crate) struct ClusterArguments {
     /// Neighbours
     #[arg(short, value_name = "K", default_value_t = 10)]
     k: u32,
-
-    /// Queries that each index is calibrated by when it is built
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    calibration_queries: u32,
 
     /// Numbers of segments over all rows; one is measured as well
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [2, 4, 8])]
@@ -87,6 +71,30 @@ pub(crate) struct ClusterArguments {
     /// Directory of the indexes and the records, which does not exist or is empty
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+}
+
+/// What indexes are like.
+#[derive(Debug, Args)]
+struct IndexArguments {
+    /// Design of the indexes: a preset, or one with +NAME=VALUE for choices
+    #[arg(long, value_name = "DESIGN", default_value = "pageway")]
+    design: UpdateDesign,
+
+    /// Form of the design, as 'pageway build' takes it
+    #[arg(long, value_name = "FORM")]
+    form: Option<String>,
+
+    /// Bytes of a code: give it, so that indexes of all sizes have the same
+    #[arg(long, value_name = "N")]
+    code_bytes: Option<u32>,
+
+    /// Memory of searches, in bytes or as a share of the vectors; that of `build` where absent
+    #[arg(long, value_name = "MEMORY")]
+    memory: Option<MemoryWish>,
+
+    /// Queries that each index is calibrated by when it is built
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    calibration_queries: u32,
 }
 
 /// Where it stands.
@@ -116,6 +124,24 @@ struct SiteArguments {
     #[arg(long, value_name = "DEVICE", default_value = "nvme-pcie4")]
     disk: String,
 
+    #[command(flatten)]
+    network: NetworkArguments,
+
+    /// Share of the reads that no disk has, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    cold: f64,
+
+    /// Where those are read: a device
+    #[arg(long, value_name = "DEVICE", default_value = "object-store")]
+    store: String,
+
+    #[command(flatten)]
+    load: LoadArguments,
+}
+
+/// What is between machines.
+#[derive(Debug, Args)]
+struct NetworkArguments {
     /// Microseconds of the network there and back, without bytes
     #[arg(long, value_name = "US", default_value_t = 200.0)]
     round_trip_us: f64,
@@ -127,15 +153,11 @@ struct SiteArguments {
     /// Processor time of a machine for each message, in microseconds: an assumption
     #[arg(long, value_name = "US", default_value_t = 20.0)]
     message_us: f64,
+}
 
-    /// Share of the reads that no disk has, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
-    cold: f64,
-
-    /// Where those are read: a device
-    #[arg(long, value_name = "DEVICE", default_value = "object-store")]
-    store: String,
-
+/// Who asks.
+#[derive(Debug, Args)]
+struct LoadArguments {
     /// Queries under way at a time
     #[arg(long, value_name = "N", default_value_t = 256)]
     in_flight: u32,
@@ -158,14 +180,18 @@ impl SiteArguments {
             cores: self.cores,
             disks: self.disks,
             disk: Device::find(&self.disk)?,
-            round_trip_us: self.round_trip_us,
-            gbit_per_s: self.gbit_per_s,
-            message_us: self.message_us,
+            network: Network {
+                round_trip_us: self.network.round_trip_us,
+                gbit_per_s: self.network.gbit_per_s,
+                message_us: self.network.message_us,
+            },
             cold: self.cold,
             store: Device::find(&self.store)?,
-            in_flight: self.in_flight,
-            queries: self.replayed,
-            seed: self.seed,
+            load: SiteLoad {
+                in_flight: self.load.in_flight,
+                queries: self.load.replayed,
+                seed: self.load.seed,
+            },
         };
         site.check()?;
         Ok(site)
@@ -185,15 +211,16 @@ impl ClusterArguments {
         let suite = ClusterSuite {
             rows: &rows,
             queries: &queries,
-            shape,
-            metric: self.data.metric,
-            design: self.design.clone(),
-            form: self.form.clone(),
-            code_bytes: self.code_bytes,
-            memory: self.memory,
+            like: (shape, self.data.metric),
+            index: IndexWish {
+                design: self.index.design.clone(),
+                form: self.index.form.clone(),
+                code_bytes: self.index.code_bytes,
+                memory: self.index.memory,
+                calibration_queries: self.index.calibration_queries,
+            },
             k: self.k,
             recall: self.recall,
-            calibration_queries: self.calibration_queries,
             segments: self.segments.clone(),
             at_segments: self.at_segments,
             halvings: self.halvings,
@@ -240,10 +267,10 @@ fn measured(cells: &[ClusterCell]) -> String {
             cell.segments.to_string(),
             cell.list_size.to_string(),
             format!("{:.3}", cell.recall),
-            text::figure(cell.asked),
-            text::figure(cell.reads),
-            text::figure(cell.rounds),
-            text::figure(cell.codes),
+            text::figure(cell.counts.asked),
+            text::figure(cell.counts.reads),
+            text::figure(cell.counts.rounds),
+            text::figure(cell.counts.codes),
         ]);
     }
     table.render()

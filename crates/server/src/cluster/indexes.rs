@@ -1,4 +1,5 @@
-//! Payload indexes of a collection that changes: each of its nodes notes them, as they are in no log.
+//! Payload indexes of a collection that changes: each of its nodes notes them, as they are in no
+//! log.
 
 use std::sync::Arc;
 

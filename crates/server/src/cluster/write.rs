@@ -1,8 +1,8 @@
 //! Changes through a router: dealt to partitions by ids, done by the nodes that lead these.
 //!
 //! A node that does not lead a partition has done nothing and says so: then the leader is looked
-//! for, once; so it is where a node cannot be reached, as nothing was sent to it. Of a call that fails
-//! later nobody knows whether it was done, so it is not made again; that is for who asks, as
+//! for, once; so it is where a node cannot be reached, as nothing was sent to it. Of a call that
+//! fails later nobody knows whether it was done, so it is not made again; that is for who asks, as
 //! operations say what points become.
 
 use std::sync::Arc;

@@ -13,8 +13,8 @@ use crate::failure::{Failure, Outcome};
 use crate::restore::restore;
 use crate::service::Service;
 
-/// Makes snapshots while a partition is led, one at a time, on a thread of its own: the lease has to
-/// be renewed meanwhile.
+/// Makes snapshots while a partition is led, one at a time, on a thread of its own: the lease has
+/// to be renewed meanwhile.
 pub(super) struct Archivist {
     service: Arc<Service>,
     replica: Arc<Replica>,

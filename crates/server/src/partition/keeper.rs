@@ -1,6 +1,6 @@
 //! A thread for each partition: it reads on where another node leads, takes the lease where nobody
-//! does, renews its own, notes from time to time how much of the log is on the disk for sure, and has
-//! snapshots made and taken.
+//! does, renews its own, notes from time to time how much of the log is on the disk for sure, and
+//! has snapshots made and taken.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

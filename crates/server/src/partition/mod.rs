@@ -15,8 +15,8 @@
 //!
 //! Invariants: a record is in the log before it is in an index, and an index has the records of the
 //! log in their order, none left out; a change is acknowledged when both have it. So what a node
-//! has is what the log has up to a number, whoever leads, and however often. A snapshot has at least
-//! what the log says up to its number, and who takes one answers when it has read to the end.
+//! has is what the log has up to a number, whoever leads, and however often. A snapshot has at
+//! least what the log says up to its number, and who takes one answers when it has read to the end.
 
 mod archive;
 mod cut;

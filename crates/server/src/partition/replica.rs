@@ -213,8 +213,8 @@ impl Replica {
         self.sign.lock().sequence = number;
     }
 
-    /// Where a snapshot that is made from now on begins: the last record that is in the indexes, its
-    /// epoch, and that of the writer. None where this node does not lead.
+    /// Where a snapshot that is made from now on begins: the last record that is in the indexes,
+    /// its epoch, and that of the writer. None where this node does not lead.
     pub(super) fn snapshot_place(&self) -> Option<((u64, u64), u64)> {
         let log = self.log();
         let writer = log.writer.as_ref()?;

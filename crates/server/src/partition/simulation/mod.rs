@@ -1,6 +1,7 @@
 //! Nodes that lead one partition in turn, over a store in memory: they are paused between any two
 //! steps and go on as if nothing had been, are killed and come back with an older position or with
-//! nothing, have clocks of their own, make snapshots and cut the log. Everything follows from a seed.
+//! nothing, have clocks of their own, make snapshots and cut the log. Everything follows from a
+//! seed.
 //!
 //! ```text
 //! node    a replica with its points, and what it does      here   the world, and what must hold
@@ -30,7 +31,7 @@ use object_store::path::Path;
 use pageway::lab::SplitMix64;
 use pageway_object::{Objects, SharedLog};
 
-use self::node::{Rows, SimChange, SimNode, redo};
+use self::node::{PartitionNode, Rows, SimChange, redo};
 use crate::cluster::Leaders;
 
 const SEEDS: u64 = 1000;
@@ -47,7 +48,7 @@ struct World {
     /// What checks look by.
     objects: Objects,
     now: u64,
-    nodes: Vec<SimNode>,
+    nodes: Vec<PartitionNode>,
     /// All records, as far as they were looked at: those that were cut are nowhere else.
     records: Vec<(u64, Vec<u8>)>,
     leaders: Leaders,
@@ -80,7 +81,7 @@ impl World {
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let mut node = |number| {
             let ahead = random.below(TERM.as_millis() as u64);
-            SimNode::new(&store, number, ahead)
+            PartitionNode::new(&store, number, ahead)
         };
         let nodes = (0..NODES as usize).map(&mut node).collect();
         Self {

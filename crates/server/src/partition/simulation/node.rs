@@ -43,7 +43,7 @@ pub(super) fn redo(rows: &mut Rows, record: &[u8]) -> Outcome<()> {
     Ok(())
 }
 
-pub(super) struct SimNode {
+pub(super) struct PartitionNode {
     pub(super) replica: Replica,
     pub(super) rows: Rows,
     /// What it comes back with; its rows may have more.
@@ -67,7 +67,7 @@ fn replica(store: &Arc<dyn ObjectStore>, node: usize) -> Replica {
     Replica::new(objects(store), ("p", &format!("n{node}")), options)
 }
 
-impl SimNode {
+impl PartitionNode {
     pub(super) fn new(store: &Arc<dyn ObjectStore>, node: usize, ahead: u64) -> Self {
         Self {
             replica: replica(store, node),
