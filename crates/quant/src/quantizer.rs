@@ -104,12 +104,16 @@ impl Quantizer {
         }
     }
 
-    /// The same codes for another metric, where they are made around centres.
+    /// The same codes for another metric and for centres around `origin`, where they are made
+    /// around centres.
+    ///
+    /// # Panics
+    /// When the origin has another dimension.
     #[must_use]
-    pub fn for_metric(self, metric: Guide) -> Self {
+    pub fn around(self, metric: Guide, origin: &[f32]) -> Self {
         match self {
             Self::Pq(quantizer) => Self::Pq(quantizer),
-            Self::RaBitQ(quantizer) => Self::RaBitQ(quantizer.for_metric(metric)),
+            Self::RaBitQ(quantizer) => Self::RaBitQ(quantizer.around(metric, origin)),
         }
     }
 
@@ -171,8 +175,7 @@ impl Quantizer {
     }
 
     /// Writes the vector that a code stands for: near the original one for L2 and the inner
-    /// product, near its unit vector for cosine; where the code was made around a centre, near the
-    /// difference from it.
+    /// product, near its unit vector for cosine.
     ///
     /// # Panics
     /// Unless `code` has `code_bytes` bytes and `out` has `dimension` values.
@@ -180,6 +183,17 @@ impl Quantizer {
         match self {
             Self::Pq(quantizer) => quantizer.decode(code, out),
             Self::RaBitQ(quantizer) => quantizer.decode(kernels, code, out),
+        }
+    }
+
+    /// Writes what a code that was made around a centre stands for: near the difference from that.
+    ///
+    /// # Panics
+    /// As [`Quantizer::decode`].
+    pub fn decode_around(&self, kernels: &KernelSet, code: &[u8], out: &mut [f32]) {
+        match self {
+            Self::Pq(quantizer) => quantizer.decode(code, out),
+            Self::RaBitQ(quantizer) => quantizer.decode_around(kernels, code, out),
         }
     }
 

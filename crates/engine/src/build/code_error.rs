@@ -51,7 +51,11 @@ impl Encoding<'_> {
             row.iter_mut()
                 .zip(&mean)
                 .for_each(|(value, mean)| *value -= mean);
-            self.quantizer.decode(kernels, &code, &mut decoded);
+            if self.around.is_some() {
+                self.quantizer.decode_around(kernels, &code, &mut decoded);
+            } else {
+                self.quantizer.decode(kernels, &code, &mut decoded);
+            }
             error += squared_difference(&row, &decoded);
             spread.add(&row);
         }

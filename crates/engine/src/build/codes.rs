@@ -38,16 +38,22 @@ fn widened_rows(vectors: &dyn VectorRead, plan: &BuildPlan) -> Result<Vec<f32>> 
     Ok(values)
 }
 
-/// What a sample of rows differs by from the means of their clusters: of their unit vectors, for
-/// cosine.
+/// What a sample of rows differs by from the means of their clusters, and the mean of those: of
+/// their unit vectors, for cosine.
+pub(super) struct ResidualSample {
+    pub(super) values: Vec<f32>,
+    pub(super) origin: Vec<f32>,
+}
+
+/// Takes that sample.
 pub(super) fn residual_sample(
     vectors: &dyn VectorRead,
     plan: &BuildPlan,
     clusters: &BuiltClusters,
-) -> Result<Vec<f32>> {
+) -> Result<ResidualSample> {
     let mut values = widened_rows(vectors, plan)?;
     let dimension = vectors.shape().dimension as usize;
-    let mut mean = vec![0.0; dimension];
+    let (mut mean, mut sums) = (vec![0.0; dimension], vec![0.0_f64; dimension]);
     let rows = sample_rows(vectors.count(), plan.sample_rows, plan.spec.seed);
     for (row, values) in rows.iter().zip(values.chunks_exact_mut(dimension)) {
         if plan.spec.shape.metric == Metric::Cosine {
@@ -56,12 +62,15 @@ pub(super) fn residual_sample(
         let node = clusters.order.node_of(RowId(*row as u32));
         let table = &clusters.table;
         table.mean(table.cluster_of(node), &mut mean);
-        for (value, mean) in values.iter_mut().zip(&mean) {
+        for ((value, mean), sum) in values.iter_mut().zip(&mean).zip(&mut sums) {
             *value -= mean;
+            *sum += f64::from(*mean);
         }
     }
     tame(&mut values, dimension);
-    Ok(values)
+    let count = rows.len().max(1) as f64;
+    let origin = sums.iter().map(|sum| (sum / count) as f32).collect();
+    Ok(ResidualSample { values, origin })
 }
 
 /// Trains a quantizer on a sample.

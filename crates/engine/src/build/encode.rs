@@ -198,13 +198,13 @@ impl Pipeline<'_> {
         let metric = self.plan.spec.shape.metric;
         let sample = codes::residual_sample(self.input.vectors, self.plan, clusters)?;
         let training = TrainingSample {
-            values: &sample,
+            values: &sample.values,
             dimension: self.plan.spec.shape.dimension as usize,
             metric: Guide::L2,
         };
         let (kernels, pool) = (resolve::kernels()?, self.pool);
         let quantizer = Quantizer::train(&training, spec, kernels, pool, self.progress)?;
-        Ok(quantizer.for_metric(metric.guide()))
+        Ok(quantizer.around(metric.guide(), &sample.origin))
     }
 
     /// Encodes all nodes in their order: for memory, for pages, or for both.

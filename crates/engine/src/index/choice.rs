@@ -9,7 +9,7 @@ use super::watch::Watch;
 use super::{Index, Version};
 use crate::calibration::ListPlan;
 use crate::error::Result;
-use crate::execution::driver::{Outcomes, WorkerShape};
+use crate::execution::driver::Outcomes;
 use crate::execution::{CallLists, LOOKED_AT, ListRule, QuerySizes};
 use crate::options::{Answers, Effort, Queries, SearchOptions};
 
@@ -67,9 +67,7 @@ impl Version {
         let longest = unbounded.longest();
         let fits = |most: u32| {
             let sizes = self.chosen_sizes(options, most);
-            sizes.is_ok_and(|sizes| {
-                self.worker_bytes(&WorkerShape::compact(1, sizes)) <= self.for_searches()
-            })
+            sizes.is_ok_and(|sizes| self.has_room(sizes))
         };
         if fits(longest) {
             return Some(unbounded);

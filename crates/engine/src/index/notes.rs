@@ -5,7 +5,6 @@ use pageway_types::Progress;
 use super::watch::Watch;
 use super::{Index, Version};
 use crate::error::Result;
-use crate::execution::driver::WorkerShape;
 use crate::execution::{CallLists, Gathering, Ladder, LadderNote};
 use crate::options::{Queries, SearchOptions};
 
@@ -21,9 +20,7 @@ impl Version {
     /// Whether the memory of searches holds a query that walks up to this list.
     fn has_ladder_room(&self, options: &SearchOptions, longest: u32) -> bool {
         let sizes = self.chosen_sizes(options, longest);
-        sizes.is_ok_and(|sizes| {
-            self.worker_bytes(&WorkerShape::compact(1, sizes)) <= self.for_searches()
-        })
+        sizes.is_ok_and(|sizes| self.has_room(sizes))
     }
 }
 

@@ -11,7 +11,9 @@ use crate::execution::{IndexShape, LoadedSegment, Segment};
 use crate::manifest::Manifest;
 use crate::memory::{Ledger, MemoryPart};
 use crate::options::OpenOptions;
-use crate::plan::{WorkerPlan, list_size, quantizer_bytes, reserve_fixed, room_for_queries, share};
+use crate::plan::{
+    WorkerPlan, calibrated_list, list_size, quantizer_bytes, reserve_fixed, room_for_queries, share,
+};
 use crate::resolve::{self, CacheBytes, OpenPages, Source};
 use crate::segment;
 use crate::storage::Region;
@@ -70,11 +72,13 @@ impl<'o> Opening<'o> {
             });
         }
         let whole = (&manifest.spec, manifest.node_count());
+        let list_size = list_size(manifest, options)?;
+        let lists = (list_size, calibrated_list(manifest, options, list_size));
         Ok(Self {
             dir,
             manifest,
             parts,
-            plan: WorkerPlan::new(whole, options, list_size(manifest, options)?)?,
+            plan: WorkerPlan::new(whole, options, lists)?,
         })
     }
 
@@ -109,13 +113,17 @@ impl<'o> Opening<'o> {
             backend: first.pages.records.backend(),
         };
         let least = self.plan.least_bytes(|shape| site.bytes(shape));
+        let calibrated = self.plan.calibrated_bytes(|shape| site.bytes(shape));
         let wished = self.plan.wished_bytes(|shape| site.bytes(shape));
         ledger.reserve(MemoryPart::OneQuery, least);
         ledger
             .settle("opening this index")
             .map_err(|error| error.within(self.dir.display()))?;
-        let room = room_for_queries(&self.manifest.segments, ledger.free());
-        let more = wished.saturating_sub(least).min(room);
+        let free = ledger.free();
+        let room = room_for_queries(&self.manifest.segments, free);
+        // What was calibrated can be asked for, also where lists would leave no room.
+        let needed = calibrated.saturating_sub(least).min(free);
+        let more = wished.saturating_sub(least).min(room).max(needed);
         ledger.reserve(MemoryPart::MoreQueries, more);
         Ok(())
     }

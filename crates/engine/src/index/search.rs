@@ -255,8 +255,7 @@ impl Index {
     /// Whether one query of this list size fits the memory set aside for searches.
     pub(crate) fn has_memory_for(&self, options: &SearchOptions, list_size: u32) -> Result<bool> {
         let version = self.version();
-        let shape = WorkerShape::compact(1, version.sizes(options, list_size)?);
-        Ok(version.worker_bytes(&shape) <= version.for_searches())
+        Ok(version.has_room(version.sizes(options, list_size)?))
     }
 
     /// Fewer queries and reads in flight where the memory set aside is short. A call of fewer

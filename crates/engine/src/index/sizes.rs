@@ -33,7 +33,12 @@ impl Version {
                 let living = (nodes - dead as f64).max(1.0);
                 // As many that live as the list would hold, were they dead evenly.
                 let longer = (f64::from(list_size) * (nodes / living).min(MOST_GROWTH)).ceil();
-                let list_size = (longer as u32).min(MAX_LIST_SIZE);
+                let longer = (longer as u32).min(MAX_LIST_SIZE);
+                let fits = |own: u32| {
+                    let sizes = self.sizes_up_to(options, (own, own));
+                    sizes.is_ok_and(|sizes| self.has_room(sizes))
+                };
+                let list_size = crate::memory::largest(list_size, longer, fits);
                 self.sizes_among(options, (list_size, (living / MOST_GROWTH) as u64))
             }
             None => self.sizes(options, list_size),
@@ -72,12 +77,15 @@ impl Version {
         let most = (wished as u64).clamp(list_size.into(), MAX_LIST_SIZE.into()) as u32;
         let fits = |limit: u32| {
             let sizes = self.sizes_up_to(options, (list_size, limit));
-            sizes.is_ok_and(|sizes| {
-                self.worker_bytes(&WorkerShape::compact(1, sizes)) <= self.for_searches()
-            })
+            sizes.is_ok_and(|sizes| self.has_room(sizes))
         };
         let limit = crate::memory::largest(list_size, most, fits);
         self.sizes_up_to(options, (list_size, limit))
+    }
+
+    /// Whether one query of these sizes fits the memory set aside for searches.
+    pub(super) fn has_room(&self, sizes: QuerySizes) -> bool {
+        self.worker_bytes(&WorkerShape::compact(1, sizes)) <= self.for_searches()
     }
 
     fn sizes_up_to(

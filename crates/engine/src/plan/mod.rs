@@ -15,4 +15,4 @@ pub(crate) use memory::{
 };
 pub(crate) use share::share;
 pub use workers::MAX_INTERLEAVE;
-pub(crate) use workers::{WorkerPlan, list_size, sizes};
+pub(crate) use workers::{WorkerPlan, calibrated_list, list_size, sizes};

@@ -13,6 +13,10 @@ pub const MAX_INTERLEAVE: u32 = 64;
 /// List size that searches are assumed to use when nobody says: enough for high recall on most
 /// data.
 const ASSUMED_LIST_SIZE: u32 = 200;
+/// Recall that searches are assumed to ask for at most.
+const ASSUMED_RECALL: f32 = 0.99;
+/// Lists grow by one in so many of their places for rows that died.
+const DEAD_PART: u32 = 4;
 /// Results per query that memory is set aside for.
 const ASSUMED_K: u32 = 100;
 
@@ -21,6 +25,8 @@ pub(crate) struct WorkerPlan {
     pub(super) least: WorkerShape,
     /// The same where a range search begins with a shorter list.
     growing: WorkerShape,
+    /// One query with the list that was calibrated for a high recall.
+    calibrated: WorkerShape,
     /// All queries in flight that are wished for, with few buffers.
     pub(super) compact: WorkerShape,
     wished: WorkerShape,
@@ -33,12 +39,13 @@ impl WorkerPlan {
     pub(crate) fn new(
         (spec, nodes): (&IndexSpec, u32),
         options: &OpenOptions,
-        list_size: u32,
+        (list_size, calibrated): (u32, u32),
     ) -> Result<Self> {
         let own = spec.execution.schedule.beam();
         let beam = options.beam.unwrap_or(own);
         let results = ASSUMED_K.max(options.k);
         let listed = sizes(nodes, (results, list_size, list_size), beam)?;
+        let calibrated = sizes(nodes, (results, calibrated, calibrated), beam)?;
         let interleave = options.interleave.clamp(1, MAX_INTERLEAVE) as usize;
         let shorter = shorter_list(list_size.min(nodes), options.k);
         let growing = sizes(nodes, (results, shorter, list_size), beam)?;
@@ -47,6 +54,7 @@ impl WorkerPlan {
         Ok(Self {
             least: WorkerShape::compact(1, listed),
             growing: WorkerShape::compact(1, growing),
+            calibrated: WorkerShape::compact(1, calibrated),
             compact: WorkerShape::compact(interleave, listed),
             wished: WorkerShape::roomy(interleave, listed),
             range: WorkerShape::roomy(1, range),
@@ -56,12 +64,18 @@ impl WorkerPlan {
 
     /// What is set aside where nobody says what is to come.
     pub(super) fn assumed(subject: (&IndexSpec, u32)) -> Result<Self> {
-        Self::new(subject, &OpenOptions::default(), ASSUMED_LIST_SIZE)
+        let lists = (ASSUMED_LIST_SIZE, ASSUMED_LIST_SIZE);
+        Self::new(subject, &OpenOptions::default(), lists)
     }
 
     /// Memory of one query, of either kind.
     pub(crate) fn least_bytes(&self, bytes: impl Fn(&WorkerShape) -> u64) -> u64 {
         bytes(&self.least).max(bytes(&self.growing))
+    }
+
+    /// Memory of one query with the list that was calibrated for a high recall.
+    pub(crate) fn calibrated_bytes(&self, bytes: impl Fn(&WorkerShape) -> u64) -> u64 {
+        bytes(&self.calibrated)
     }
 
     /// Memory of all queries in flight that are wished for.
@@ -83,6 +97,18 @@ pub(crate) fn list_size(manifest: &Manifest, options: &OpenOptions) -> Result<u3
             manifest.calibration.list_size_for(k, recall)?.max(k)
         }
     })
+}
+
+/// The list that searches which ask for a high recall have, where nobody says what is to come:
+/// longer than the one that memory is set aside for in any case, or the same.
+pub(crate) fn calibrated_list(manifest: &Manifest, options: &OpenOptions, list_size: u32) -> u32 {
+    if options.effort.is_some() {
+        return list_size;
+    }
+    let calibration = &manifest.calibration;
+    let recall = calibration.best(options.k).unwrap_or(0.0);
+    let known = calibration.list_size_for(options.k, recall.min(ASSUMED_RECALL));
+    known.map_or(list_size, |known| (known + known / DEAD_PART).max(list_size))
 }
 
 /// The list that takes most memory of those that a search may begin with and have grown to

@@ -122,10 +122,18 @@ impl Leaf {
         &found[..known]
     }
 
+    /// Whether two rows are the same, as far as sketches tell.
+    pub(super) fn are_twins(&self, one: usize, other: usize) -> bool {
+        self.sketch(one) == self.sketch(other)
+    }
+
+    fn sketch(&self, row: usize) -> &[f32] {
+        &self.sketches[row * PANEL_ROWS..][..HASH_BITS]
+    }
+
     /// On which side of each plane through row `from` row `to` lies.
     pub(super) fn hash(&self, from: usize, to: usize) -> u16 {
-        let sketch = |row: usize| &self.sketches[row * PANEL_ROWS..][..HASH_BITS];
-        let sides = sketch(from).iter().zip(sketch(to));
+        let sides = self.sketch(from).iter().zip(self.sketch(to));
         sides.fold(0, |hash, (from, to)| hash << 1 | u16::from(to > from))
     }
 }
@@ -198,5 +206,6 @@ mod tests {
         assert_eq!(leaf.hash(0, 1), leaf.hash(2, 0));
         assert_eq!(leaf.hash(0, 1), 0xFFF & !leaf.hash(0, 2));
         assert_eq!(leaf.hash(1, 1), 0);
+        assert!(leaf.are_twins(1, 1) && !leaf.are_twins(0, 1));
     }
 }

@@ -10,7 +10,8 @@
 //!          offered to them
 //! keep     of the candidates of a node, the nearest in each direction (HashPrune): in a reservoir
 //!          of fixed size whose content does not depend on the order of the offers
-//! scaffold a graph over a sixteenth of the nodes is built by searches
+//! scaffold a graph over a sixteenth of the nodes, and one of each group of copies, is built by
+//!          searches
 //! choose   every reservoir, with the edges of the scaffold, is pruned to a list (RobustPrune), and
 //!          room that is left is filled with the nearest of the others
 //! repair   nodes that cannot be reached from the entry are linked again
@@ -22,6 +23,7 @@
 //! * No edges back: candidates are offered in both directions, and adding edges back and pruning
 //!   again changed no recall.
 //! * The scaffold: without it tight clusters are joined by repair alone.
+//! * Rows that are the same have no direction: each copy counts as one of its own.
 //! * Distances are kept with 20 bits, not with the 16 of a `bf16`: a slot has the room.
 //!
 //! Everything runs on embedded rows (`VectorSet::embed`), where squared L2 orders as the build

@@ -4,7 +4,7 @@
     reason = "rows are counted by the leaf; a slip must stop"
 )]
 
-use pageway_types::{Progress, SplitMix64};
+use pageway_types::{NodeId, Progress, SplitMix64};
 use rayon::prelude::*;
 
 use super::groups::{Groups, Member};
@@ -101,7 +101,13 @@ impl Offers {
             total += std::mem::replace(end, total);
         }
         for_each_edge(leaf, members.len(), |from, to, distance| {
-            let slot = Slot::new(distance, members[to].node(), leaf.hash(from, to));
+            let node = members[to].node();
+            let hash = if leaf.are_twins(from, to) {
+                twin_hash(node)
+            } else {
+                leaf.hash(from, to)
+            };
+            let slot = Slot::new(distance, node, hash);
             self.slots[ends[from]] = slot;
             ends[from] += 1;
         });
@@ -114,6 +120,12 @@ impl Offers {
             first = end;
         }
     }
+}
+
+/// Stands for the direction of a node that is the same: each has one of its own, about.
+fn twin_hash(node: NodeId) -> u16 {
+    const ODD: u32 = 0x9E37_79B9;
+    (node.0.wrapping_mul(ODD) >> (u32::BITS - HASH_BITS as u32)) as u16
 }
 
 /// Calls `visit` with both directions of every edge from a row to one of its nearest, each once.

@@ -106,11 +106,21 @@ impl Reservoirs {
         });
     }
 
-    fn with(&self, node: NodeId, work: impl FnOnce(&mut [Slot])) {
+    /// Whether a node has candidates, but fewer than `few`, and the least number of them all: of
+    /// nodes that are one another's only candidates one is.
+    pub(super) fn leads_few(&self, node: NodeId, few: usize) -> bool {
+        self.with(node, |slots| {
+            let count = slots.partition_point(|slot| *slot != Slot::EMPTY);
+            let mut candidates = slots[..count].iter();
+            (1..few).contains(&count) && candidates.all(|slot| slot.node() > node)
+        })
+    }
+
+    fn with<T>(&self, node: NodeId, work: impl FnOnce(&mut [Slot]) -> T) -> T {
         let (block, at) = (node.index() / NODES_PER_LOCK, node.index() % NODES_PER_LOCK);
         let block = self.blocks[block].lock();
         let mut block = block.unwrap_or_else(PoisonError::into_inner);
-        work(&mut block[at * self.capacity..][..self.capacity]);
+        work(&mut block[at * self.capacity..][..self.capacity])
     }
 }
 
@@ -185,6 +195,22 @@ mod tests {
                 slots.reverse();
             }
         }
+    }
+
+    #[test]
+    fn one_node_of_a_few_leads_them() {
+        let reservoirs = Reservoirs::new(8, 6).expect("memory");
+        let know = |node: u32, others: &[u32]| {
+            let slot = |other: &u32| Slot::new(0.0, NodeId(*other), *other as u16);
+            let slots: Vec<Slot> = others.iter().map(slot).collect();
+            reservoirs.offer(NodeId(node), &slots);
+        };
+        know(2, &[3, 5]);
+        know(3, &[2, 5]);
+        know(5, &[2, 3]);
+        know(1, &[2, 3, 4, 5]);
+        let leaders = (0..8).filter(|node| reservoirs.leads_few(NodeId(*node), 4));
+        assert_eq!(leaders.collect::<Vec<_>>(), [2]);
     }
 
     #[test]

@@ -4,9 +4,14 @@
 //! and no edge would lead from one cluster to another. A search-built graph over one node in
 //! [`SHARE`] has such edges, for a small part of the time that one over all of them takes: they
 //! join the candidates, and pruning keeps those that nothing nearer stands for.
+//!
+//! Of rows that come in many copies the nearest of a node are copies, whatever leaf it is in: nodes
+//! with few candidates are one another's. One of such a group is in the scaffold.
 
 use pageway_types::{NodeId, Progress};
+use rayon::prelude::*;
 
+use super::reservoir::Reservoirs;
 use super::spec::PiPnnSpec;
 use crate::error::GraphError;
 use crate::graph::AdjacencyLists;
@@ -18,6 +23,8 @@ use crate::vectors::VectorSet;
 const SHARE: u32 = 16;
 /// and so many at least, where there are: a small set is linked by searches as a whole.
 const LEAST: u32 = 2048;
+/// Of so many nodes one at most is there for a group of its own.
+const GROUP_SHARE: u32 = 6;
 /// Candidate list of its searches.
 const BUILD_LIST: u32 = 64;
 /// Sets its seed apart from those of leaders and planes.
@@ -31,16 +38,21 @@ pub(super) struct Scaffold {
 }
 
 impl Scaffold {
-    /// Links some nodes, the entry among them, and no guest. In the pool of the caller.
+    /// Links some nodes, the entry among them and one of each group that knows nobody else, and no
+    /// guest. In the pool of the caller.
     pub(super) fn build(
         vectors: &VectorSet<'_>,
+        reservoirs: &Reservoirs,
         (entry, guests): (NodeId, &[NodeId]),
         spec: &PiPnnSpec,
         progress: &dyn Progress,
     ) -> Result<Self, GraphError> {
         let count = vectors.count();
         let seed = spec.seed.rotate_left(STREAM);
-        let mut nodes = sample_nodes(count, (size(count.into()) as u32).max(2) - 1, seed);
+        let mut nodes = sample_nodes(count, (drawn(count.into()) as u32).max(2) - 1, seed);
+        nodes.extend(leaders(reservoirs, count, spec));
+        nodes.sort_unstable();
+        nodes.dedup();
         let mut guests = guests.to_vec();
         guests.sort_unstable();
         nodes.retain(|node| guests.binary_search(node).is_err());
@@ -95,9 +107,28 @@ impl Scaffold {
     }
 }
 
-/// Nodes of a scaffold over `count`: with the entry there may be one more than were drawn.
+/// Nodes of a scaffold over `count`, at most.
 fn size(count: u64) -> u64 {
+    count.min(drawn(count) + count / u64::from(GROUP_SHARE))
+}
+
+/// Those that are drawn at random, and the entry.
+fn drawn(count: u64) -> u64 {
     count.min((count / u64::from(SHARE)).max(LEAST.into()) + 1)
+}
+
+/// One node of each group whose nodes have few candidates beside one another; ascending.
+fn leaders(reservoirs: &Reservoirs, count: u32, spec: &PiPnnSpec) -> Vec<NodeId> {
+    let few = (spec.knn * spec.fanout / 2) as usize;
+    let few = few.min(reservoirs.capacity() / 2);
+    let all: Vec<NodeId> = (0..count)
+        .into_par_iter()
+        .map(NodeId)
+        .filter(|node| reservoirs.leads_few(*node, few))
+        .collect();
+    let most = (count / GROUP_SHARE).max(1) as usize;
+    let step = all.len().div_ceil(most).max(1);
+    all.into_iter().step_by(step).collect()
 }
 
 /// How they are linked: as by Vamana.

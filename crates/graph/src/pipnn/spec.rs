@@ -128,7 +128,7 @@ pub fn pipnn(
     let sizes = LeafSizes::new(count.into(), vectors.embedded_dimension(), spec);
     pool.install(|| {
         let (reservoirs, order) = find_candidates(vectors, (&sizes, spec.seed), guests, progress)?;
-        let scaffold = Scaffold::build(vectors, (entry, guests), spec, progress)?;
+        let scaffold = Scaffold::build(vectors, &reservoirs, (entry, guests), spec, progress)?;
         let mut lists = choose(vectors, (&reservoirs, &scaffold), spec, progress)?;
         drop((reservoirs, scaffold));
         let insertion = Insertion {

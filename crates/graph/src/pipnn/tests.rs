@@ -104,6 +104,29 @@ fn tight_clusters_are_joined() {
     assert!(found > 0.95, "{found}");
 }
 
+/// Rows that come in so many copies that leaves tell a node of nothing but its own.
+#[test]
+fn groups_of_copies_are_joined() {
+    for noise in [0.0, 0.001] {
+        let centres = clustered(2500, 12, 3.0, 1);
+        let spread = clustered(20_000, 12, 1.0, 2);
+        let rows = spread.chunks_exact(12).enumerate();
+        let values: Vec<f32> = rows
+            .flat_map(|(at, row)| {
+                let centre = centres.chunks_exact(12).nth(at % 2500).expect("a centre");
+                let near = row.iter().map(move |value| noise * value);
+                near.zip(centre).map(|(near, centre)| near + centre)
+            })
+            .collect();
+        let rows = Rows::f32(12, &values);
+        let graph = build_on(&rows, Guide::L2, &PiPnnSpec::new(24, 1.2, 1), 2).graph;
+        assert_sound(&graph, 20_000, 24);
+        let queries = Rows::f32(12, &values[..400 * 12]);
+        let found = recall(&graph, &rows.set(Guide::L2), &queries, 20);
+        assert!(found > 0.975, "noise {noise}: {found}");
+    }
+}
+
 #[test]
 fn threads_change_no_byte() {
     // Above the size from which threads share a group.

@@ -60,11 +60,25 @@ impl RaBitQuantizer {
         self.layout.code_bytes()
     }
 
-    /// The same codes for another metric: for a quantizer that was trained on what vectors differ
-    /// by from centres of the caller, which has no metric of its own.
+    /// The same codes for another metric and for centres around `origin`: for a quantizer that was
+    /// trained on what vectors differ by from centres of the caller, which knows neither. Queries
+    /// are rounded in units of their distance from the origin, unless it has several centroids.
+    ///
+    /// # Panics
+    /// When the origin has another dimension.
     #[must_use]
-    pub fn for_metric(self, metric: Guide) -> Self {
-        Self { metric, ..self }
+    pub fn around(self, metric: Guide, origin: &[f32]) -> Self {
+        assert_eq!(origin.len(), self.dimension(), "an origin of this dimension");
+        let centroids = if self.centroids() == 1 {
+            Centroids::new(origin.len(), origin.to_vec())
+        } else {
+            self.centroids
+        };
+        Self {
+            metric,
+            centroids,
+            ..self
+        }
     }
 
     /// How residuals are turned.
@@ -112,6 +126,18 @@ impl RaBitQuantizer {
     /// # Panics
     /// Unless `code` has `code_bytes` bytes and `out` has `dimension` values.
     pub fn decode(&self, kernels: &KernelSet, code: &[u8], out: &mut [f32]) {
+        self.decode_around(kernels, code, out);
+        let centroid = self.centroid(self.layout.centroid(code));
+        for (out, centroid) in out.iter_mut().zip(centroid) {
+            *out += centroid;
+        }
+    }
+
+    /// Writes the difference from its centre that a code stands for.
+    ///
+    /// # Panics
+    /// As [`RaBitQuantizer::decode`].
+    pub fn decode_around(&self, kernels: &KernelSet, code: &[u8], out: &mut [f32]) {
         assert_eq!(code.len(), self.code_bytes(), "one code");
         assert_eq!(out.len(), self.dimension(), "one vector");
         let mut numbers = vec![0; self.axes()];
@@ -121,10 +147,7 @@ impl RaBitQuantizer {
         let factors = Factors::read(self.layout.factors, code);
         let scale = self.decoding_scale(factors, &values);
         self.frame.undo(kernels, &mut values, out);
-        let centroid = self.centroid(self.layout.centroid(code));
-        for (out, centroid) in out.iter_mut().zip(centroid) {
-            *out = centroid + scale * *out;
-        }
+        out.iter_mut().for_each(|out| *out *= scale);
     }
 
     /// The centroid of a number.

@@ -3,7 +3,7 @@
 use pageway_types::{ElementType, Metric, NoProgress, VectorShape};
 
 use super::model::Model;
-use crate::Index;
+use crate::{Durability, Index};
 use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
 use crate::update::{CreateOptions, Rows, UpdateOptions, Writer, verify};
@@ -41,6 +41,22 @@ fn check(index: &Index, bytes: &[u8], first: usize) {
         let answers = index.search(&Queries::new(row, SHAPE), &options).unwrap();
         assert_eq!(answers.ids, [(first + number) as u64]);
     }
+}
+
+/// Deletes a quarter of a thousand rows, and none that `check` looks for.
+fn delete_a_quarter(writer: &Writer, first: usize) {
+    let numbers = (0..1000).filter(|number| (1..25).contains(&(number % 97)));
+    let ids: Vec<u64> = numbers.map(|number| (first + number) as u64).collect();
+    let deleted = writer.delete(&ids, Durability::Synced).unwrap();
+    assert_eq!(deleted.absent, 0);
+}
+
+/// What was calibrated can be asked for, whatever died since.
+fn search_as_calibrated(index: &Index, bytes: &[u8]) {
+    let best = index.version().manifest.calibration.best(10).unwrap();
+    let options = SearchOptions::nearest(10).with_effort(Effort::Recall(best.min(0.99)));
+    let queries = Queries::new(&bytes[..20 * 32], SHAPE);
+    index.search(&queries, &options).unwrap();
 }
 
 #[test]
@@ -89,7 +105,9 @@ fn holds(preset: Preset, memory: u64) {
         writer.insert(&Rows::new(&bytes, SHAPE)).unwrap();
         writer.flush(&NoProgress).unwrap();
         writer.merge(false, &NoProgress).unwrap();
+        delete_a_quarter(&writer, number * 1000);
         let index = writer.index();
+        search_as_calibrated(index, &bytes);
         lengths.push(code_bytes(index)[0]);
         assert_eq!(index.version().manifest.memory_bytes, memory);
         check(index, &bytes, number * 1000);

@@ -10,10 +10,12 @@ use crate::{Centre, CodeBatch, CodeScorer, normalise};
 const DIMENSION: usize = 48;
 
 /// Mean squared error of estimates around a centre near the rows, of estimates by codes of the
-/// whole rows, and the share of errors within two standard errors.
-fn errors(metric: Guide, rotation: crate::rabitq::Rotation) -> (f64, f64, f64) {
+/// whole rows, and the share of errors within two standard errors. Rows lie around `origin` in
+/// each component.
+fn errors(metric: Guide, rotation: crate::rabitq::Rotation, origin: f32) -> (f64, f64, f64) {
     // A heap of rows around each of some centres.
-    let centres = normal(20, DIMENSION, 3);
+    let mut centres = normal(20, DIMENSION, 3);
+    centres.iter_mut().for_each(|value| *value += origin);
     let noise: Vec<f32> = normal(1200, DIMENSION, 4)
         .iter()
         .map(|v| (v - 1.0) * 0.2)
@@ -45,7 +47,8 @@ fn errors(metric: Guide, rotation: crate::rabitq::Rotation) -> (f64, f64, f64) {
         .flat_map(|(row, values)| values.iter().zip(&means[row % 20]).map(|(a, b)| a - b))
         .collect();
     let spec = spec(bytes_for(DIMENSION, 3), rotation);
-    let around = train(&sample(&residuals, DIMENSION, Guide::L2), &spec).for_metric(metric);
+    let origin = vec![origin; DIMENSION];
+    let around = train(&sample(&residuals, DIMENSION, Guide::L2), &spec).around(metric, &origin);
     let all: Vec<f32> = rows.iter().flatten().copied().collect();
     let whole = train(&sample(&all, DIMENSION, metric), &spec);
     let mut scorers = [&around, &whole].map(|q| RaBitQScorer::new(q, kernels()));
@@ -86,11 +89,21 @@ fn errors(metric: Guide, rotation: crate::rabitq::Rotation) -> (f64, f64, f64) {
 #[test]
 fn codes_around_near_centres_err_less_and_know_by_how_much() {
     for (metric, rotation) in METRICS.into_iter().flat_map(|m| ROTATIONS.map(|r| (m, r))) {
-        let (around, whole, within) = errors(metric, rotation);
+        let (around, whole, within) = errors(metric, rotation, 0.0);
         assert!(
             around < 0.3 * whole,
             "{metric} {rotation:?}: {around} {whole}"
         );
         assert!(within > 0.9, "{metric} {rotation:?}: {within}");
+    }
+}
+
+#[test]
+fn where_rows_lie_costs_no_precision() {
+    for rotation in ROTATIONS {
+        let (near, ..) = errors(Guide::L2, rotation, 0.0);
+        let (far, _, within) = errors(Guide::L2, rotation, 500.0);
+        assert!(far < 1.2 * near, "{rotation:?}: {near} {far}");
+        assert!(within > 0.9, "{rotation:?}: {within}");
     }
 }

@@ -62,7 +62,8 @@ fn blocks_of_every_layout_give_the_estimates_of_single_codes() {
                 };
                 let trained = train(&sample(&rows, dimension, Guide::L2), &spec);
                 let rows = &rows[..78 * dimension];
-                assert_same(&trained.for_metric(metric), rows, &query);
+                let origin = vec![0.5; dimension];
+                assert_same(&trained.around(metric, &origin), rows, &query);
             }
         }
     }
