@@ -27,6 +27,7 @@ pub(crate) struct Draft {
 }
 
 /// What is known of all of them.
+#[derive(Clone)]
 pub(crate) struct Knowledge {
     pub(crate) rows: u64,
     pub(crate) memory_bytes: u64,

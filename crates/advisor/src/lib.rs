@@ -14,6 +14,7 @@
 //! plain       the design that lends its graph, and that the statistics are of
 //! growth      a count at two sizes -> the same over all vectors
 //! update      how changes reach the disk: what an update takes by each policy
+//! fleet       the chosen design on several machines
 //! draft       a candidate in the course of a plan: what is known of it so far
 //! planner     guess, try the best few on small samples, the best of those on larger ones, choose
 //! plan        what came out     verdict   why it was chosen, or not     table   both for people
@@ -32,6 +33,7 @@ mod draft;
 mod equations;
 #[cfg(test)]
 mod fixture;
+mod fleet;
 mod growth;
 mod model;
 mod plain;
@@ -53,6 +55,7 @@ pub use device::Device;
 pub use equations::{
     EvaluationMemory, cache_bytes, code_table_bytes, navigation_bytes, packing_factor,
 };
+pub use fleet::{FleetPlan, FleetPrices, FleetWish};
 pub use growth::Growth;
 pub use model::{Counts, Statistics, guess};
 pub use plan::{Entry, Plan, TreeVerdict};

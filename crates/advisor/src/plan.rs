@@ -10,6 +10,7 @@ use crate::candidate::{Candidate, Refusal};
 use crate::cost::Cost;
 use crate::device::Device;
 use crate::draft::{Draft, Knowledge};
+use crate::fleet::FleetPlan;
 use crate::model::Statistics;
 use crate::tree::TreeAdvice;
 use crate::trial::Tried;
@@ -98,6 +99,8 @@ pub struct Plan {
     pub basis: PlanBasis,
     /// How changes should reach the disk, where there will be any.
     pub updates: Option<UpdatePlan>,
+    /// The choice on several machines, where it is to lie on some.
+    pub fleet: Option<FleetPlan>,
     /// Seconds that the plan took.
     pub seconds: f64,
 }
@@ -174,9 +177,24 @@ impl Plan {
                 growth_ratio: known.growth_ratio,
             },
             updates,
+            fleet: fleet_plan(wish, chosen, known),
             seconds: began.elapsed().as_secs_f64(),
         })
     }
+}
+
+/// The chosen design on the machines that are wished: its trials tell what it costs over the rows
+/// of one.
+fn fleet_plan(wish: &Wish, chosen: &Draft, known: &Knowledge) -> Option<FleetPlan> {
+    let fleet = wish.fleet?;
+    let of_node = Knowledge {
+        rows: fleet.rows_of_node(known.rows),
+        ..known.clone()
+    };
+    let (cost, _) = chosen.predicted(&of_node)?;
+    let disk_bytes = chosen.candidate.footprint.disk_bytes;
+    let size = (known.rows, known.memory_bytes, disk_bytes);
+    Some(FleetPlan::new(fleet, size, &cost))
 }
 
 /// Microseconds that a row of its last trial took to build.
@@ -399,6 +417,7 @@ mod tests {
 
     use super::*;
     use crate::fixture::{MEMORY_BYTES, drafts, knowledge, tried, unreached};
+    use crate::fleet::FleetWish;
     use crate::tree::advise;
 
     fn advice() -> TreeAdvice {
@@ -434,9 +453,28 @@ mod tests {
         drafts[4].of_tree = true;
         let wish = Wish {
             goal,
+            fleet: Some(FleetWish {
+                nodes: 4,
+                replicas: 2,
+                round_trip_us: 200.0,
+                prices: None,
+            }),
             ..Wish::default()
         };
         Plan::conclude(&wish, &known, (drafts, refused), (advice(), clock::now()))
+    }
+
+    #[test]
+    fn a_fleet_is_predicted_from_the_trials_of_the_choice() {
+        let plan = concluded(Goal::Latency).unwrap();
+        let (fleet, cost) = (plan.fleet.unwrap(), plan.choice().unwrap().cost.unwrap());
+        assert_eq!(fleet.rows_of_node, plan.rows.div_ceil(2));
+        assert_eq!(fleet.memory_of_node, plan.memory_bytes.div_ceil(2));
+        // Half the rows cost less than all, and two replicas answer twice as many.
+        assert!(fleet.latency_us < cost.latency_us + 200.0, "{fleet:?}");
+        assert!(fleet.queries_per_second > 2.0 * cost.queries_per_second);
+        assert!(fleet.pages > cost.counts.pages && fleet.pages < 2.0 * cost.counts.pages);
+        assert!(plan.to_string().contains("Predicted for 4 nodes"));
     }
 
     #[test]

@@ -140,6 +140,7 @@ fn outline(input: &PlanInput<'_>, wish: &Wish, progress: &dyn Progress) -> Resul
         )));
     }
     wish.updates.map_or(Ok(()), |updates| updates.check())?;
+    wish.fleet.map_or(Ok(()), |fleet| fleet.check())?;
     let vectors = input.vectors.shape();
     let count = input.vectors.count();
     let nodes = u32::try_from(count).ok().filter(|nodes| *nodes < u32::MAX);

@@ -43,6 +43,10 @@ impl fmt::Display for Plan {
         match &self.updates {
             Some(updates) => writeln!(f, "\n{updates}"),
             None => Ok(()),
+        }?;
+        match &self.fleet {
+            Some(fleet) => writeln!(f, "\n{fleet}"),
+            None => Ok(()),
         }
     }
 }

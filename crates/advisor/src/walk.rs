@@ -101,6 +101,7 @@ mod tests {
         ReadTrace {
             query: 0,
             turns: reads.iter().map(turn).collect(),
+            ..ReadTrace::default()
         }
     }
 

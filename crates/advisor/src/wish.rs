@@ -7,6 +7,7 @@ use pageway::spec::{DEFAULTS, IndexSpec, MAX_BEAM};
 use pageway::{Error, MemoryWish, Metric, Overrides, Preset, Result};
 use serde::Serialize;
 
+use crate::fleet::FleetWish;
 use crate::update::UpdateWish;
 
 /// What counts once recall and memory are met.
@@ -147,6 +148,8 @@ pub struct Wish {
     pub seed: u64,
     /// How the index will change, where it will.
     pub updates: Option<UpdateWish>,
+    /// Machines that rows are to lie on, where it is not one.
+    pub fleet: Option<FleetWish>,
 }
 
 impl Wish {
@@ -181,6 +184,7 @@ impl Default for Wish {
             pins: Pins::default(),
             seed: DEFAULTS.seed,
             updates: None,
+            fleet: None,
         }
     }
 }

@@ -51,6 +51,30 @@ fn a_plan_shows_its_choice_its_losers_and_the_tree() {
 }
 
 #[test]
+fn a_plan_for_several_nodes_says_what_each_takes_and_what_is_wrong() {
+    let place = place();
+    let line =
+        format!("plan --data base.u8bin {QUICK} --pin preset=diskann --nodes 4 --replicas 2");
+    let plan = place
+        .line(&format!("{line} --memory-price 3 --json"))
+        .json();
+    let fleet = &plan["fleet"];
+    assert_eq!(
+        (&fleet["nodes"], &fleet["rows_of_node"]),
+        (&4.into(), &750.into())
+    );
+    assert_eq!(fleet["memory_of_node"], 1_000_000);
+    let month = fleet["price_per_month"].as_f64().unwrap();
+    assert!((month - 4.0 * 0.001 * 3.0).abs() < 1e-9, "{fleet}");
+    assert!(fleet["queries_per_second"].as_f64().unwrap() > 0.0);
+    let wrong = place.line(&line.replace("--nodes 4", "--nodes 5"));
+    assert!(
+        wrong.code != 0 && wrong.stderr.contains("nodes = 5, replicas = 2"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
 fn a_build_can_plan_first_and_meets_the_recall() {
     let place = place();
     let built = place.line(

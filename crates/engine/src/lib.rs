@@ -115,7 +115,7 @@ pub mod lab {
     pub use pageway_store::{LockGuard, OpenMode, VfsFile, clock};
     pub use pageway_types::SplitMix64;
 
-    pub use crate::execution::{HOP_BUCKETS, ReadTrace, ReadTurn};
+    pub use crate::execution::{HOP_BUCKETS, ReadPlace, ReadTrace, ReadTurn};
     pub use crate::index::survey;
     pub use crate::segment::{GraphSurvey, OVERLAP_CLASSES};
     pub use crate::threads::thread_pool;

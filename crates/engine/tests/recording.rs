@@ -6,7 +6,7 @@ use common::Rows;
 use pageway::lab::ReadTrace;
 use pageway::{
     BuildOptions, Effort, ElementType, Index, Metric, NoProgress, OpenOptions, Preset, Queries,
-    SearchOptions,
+    SearchOptions, SegmentCut,
 };
 
 /// Reads that were out before each turn, and those that came back, one by one.
@@ -58,6 +58,10 @@ fn traces_add_up_and_answers_stay_the_same() {
                 assert_eq!(trace.query, number);
                 let stats = &answers.stats[number];
                 assert_eq!(check(trace), stats.reads, "{preset:?}");
+                assert_eq!(trace.places.len() as u64, stats.reads);
+                let last = trace.places.iter().filter(|place| place.is_last);
+                assert_eq!(last.count() as u64, stats.refine_reads, "{preset:?}");
+                assert_eq!(trace.asked, [0]);
                 let computed = trace
                     .turns
                     .iter()
@@ -67,6 +71,36 @@ fn traces_add_up_and_answers_stay_the_same() {
             }
         }
     }
+}
+
+#[test]
+fn reads_tell_their_segment_and_segments_that_are_not_asked_have_none() {
+    let base = Rows::clustered(3000, 16, ElementType::U8, 3);
+    let queries = Rows::clustered(20, 16, ElementType::U8, 4);
+    let dir = tempfile::tempdir().unwrap();
+    let options = BuildOptions::default()
+        .with_preset(Preset::DiskAnn)
+        .with_segments(6)
+        .with_cut(SegmentCut::Space)
+        .with_degree(24)
+        .with_calibration_queries(20);
+    base.build(dir.path(), &options).unwrap();
+    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let search = SearchOptions::default()
+        .with_effort(Effort::ListSize(10))
+        .with_interleave(1);
+    let rows = Queries::new(&queries.bytes, queries.shape);
+    let (_, traces) = index
+        .search_recorded(&rows, &search, 20, &NoProgress)
+        .unwrap();
+    let mut asked = 0;
+    for trace in &traces {
+        assert_eq!(trace.places.len(), trace.turns.len() - 1);
+        let known = |segment| trace.asked.contains(&segment);
+        assert!(trace.places.iter().all(|place| known(place.segment)));
+        asked += trace.asked.len();
+    }
+    assert!(asked >= 20 && asked < 20 * 6, "{asked}");
 }
 
 #[test]

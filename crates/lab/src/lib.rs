@@ -10,6 +10,7 @@
 //! stream      an index through a runbook of changes, each search against exact truth
 //! filter      searches among rows that match, by how many do and where they lie
 //! updates     searches beside inserts and deletes, design by design
+//! cluster     recorded searches replayed over many machines, three ways of laying rows out
 //! report      records -> figures, tables and findings -> HTML, Markdown, CSV
 //! picture     one index, or walks through it, as a page of the report's kind
 //! ```
@@ -17,6 +18,7 @@
 //! Invariants: the report knows nothing but the journal, so that every number on it is in the raw
 //! records; every record carries the command that gave it; no speed is shown without recall.
 
+pub mod cluster;
 pub mod data;
 mod files;
 pub mod filter;

@@ -9,6 +9,7 @@
 //! collect    removes what no version names
 //! lease      who writes for a while
 //! shared_log a log of one writer at a time, which fences those of before
+//! log_snapshot  what a log has come to, so that its first records can go
 //! vfs        a published version as a file system that is only read
 //! blocks     a block of a file: from the cache, or by a request, always against its checksum
 //! cache      blocks in one file on local disk, within a budget
@@ -22,6 +23,7 @@ mod blocks;
 mod cache;
 mod collect;
 mod lease;
+mod log_snapshot;
 mod objects;
 mod place;
 mod publish;
@@ -34,8 +36,9 @@ pub use blocks::BLOCK_BYTES;
 pub use cache::BlockCache;
 pub use collect::{Collected, collect};
 pub use lease::Lease;
+pub use log_snapshot::{LogSnapshot, NewSnapshot};
 pub use objects::{ObjectCounters, Objects, Patience};
 pub use place::{is_url, open_url};
 pub use publish::{Published, publish};
-pub use shared_log::{Appended, SharedLog, SharedRecord, epoch_at};
+pub use shared_log::{Appended, LogLead, LogNext, SharedLog, SharedRecord, place_of};
 pub use vfs::{CacheMode, RemoteVfs};

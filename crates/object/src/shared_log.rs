@@ -9,16 +9,25 @@
 //! there: an empty record of its epoch. A writer of before is then at a number that is taken, and
 //! learns that it is fenced, however long it was paused and whatever its clock says.
 //!
+//! Its first records may be cut, where a [`LogSnapshot`] holds them. A number that was cut can be
+//! created again, by a writer that was paused before it was: what is found at a number counts once
+//! the pointer of the snapshot, read after that, says that it is not cut.
+//!
 //! Invariants: no number is skipped; what was acknowledged at a number is what every reader finds
-//! there; epochs never go down along the log.
+//! there, or in the snapshot; epochs never go down along the log.
 
 use std::io;
 
 use pageway_store::{OsVfs, Vfs};
 
 use crate::Objects;
+use crate::log_snapshot::LogSnapshot;
 
+/// The folder of records.
+pub(crate) const LOG: &str = "log";
 const HEAD_BYTES: usize = 8 + 16 + 4;
+/// Records that are read before the pointer of the snapshot is looked at.
+const AT_ONCE: u64 = 8;
 
 /// A record of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +38,28 @@ pub struct SharedRecord {
     pub epoch: u64,
     /// None of a fence.
     pub bytes: Vec<u8>,
+}
+
+/// What is behind a place in a log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LogNext {
+    /// The next record.
+    Record(SharedRecord),
+    /// Nothing yet.
+    End,
+    /// Records that were cut: this holds them.
+    Cut(LogSnapshot),
+}
+
+/// What became of the wish to write.
+#[derive(Debug)]
+pub enum LogLead {
+    /// It is the writer.
+    Writes(SharedLog),
+    /// A writer of that epoch or of a later one has begun.
+    Taken,
+    /// Records behind the place that was given are cut: this holds them.
+    Cut(LogSnapshot),
 }
 
 /// What became of an append.
@@ -58,7 +89,7 @@ enum WriterState {
 
 impl SharedLog {
     /// Shows records behind the number `after`, and becomes the writer, with the epoch of a
-    /// [`Lease`](crate::Lease). None where a writer of that epoch or of a later one has begun.
+    /// [`Lease`](crate::Lease).
     ///
     /// # Errors
     /// As the store is, for a record that is damaged, and of `visit`.
@@ -66,13 +97,19 @@ impl SharedLog {
         objects: &Objects,
         (epoch, after): (u64, u64),
         visit: &mut dyn FnMut(SharedRecord) -> io::Result<()>,
-    ) -> io::Result<Option<Self>> {
-        let mut place = (after, epoch_at(objects, after)?);
+    ) -> io::Result<LogLead> {
+        let mut place = match place_of(objects, after)? {
+            Ok(place) => place,
+            Err(snapshot) => return Ok(LogLead::Cut(snapshot)),
+        };
         loop {
-            place = Self::read_behind(objects, place, visit)?;
+            place = match Self::read_behind(objects, place, visit)? {
+                Ok(place) => place,
+                Err(snapshot) => return Ok(LogLead::Cut(snapshot)),
+            };
             let (last, newest) = place;
             if newest >= epoch {
-                return Ok(None);
+                return Ok(LogLead::Taken);
             }
             let mut own = Self {
                 epoch,
@@ -80,7 +117,7 @@ impl SharedLog {
                 state: WriterState::Writes,
             };
             if let Appended::At(_) = own.append(objects, &[])? {
-                return Ok(Some(own));
+                return Ok(LogLead::Writes(own));
             }
             // Somebody has appended since: that is read too.
         }
@@ -89,42 +126,49 @@ impl SharedLog {
     /// Shows records behind the number `after`; the number of the last.
     ///
     /// # Errors
-    /// As [`Self::lead`].
+    /// As [`Self::lead`], and where they were cut.
     pub fn read(
         objects: &Objects,
         after: u64,
         visit: &mut dyn FnMut(SharedRecord) -> io::Result<()>,
     ) -> io::Result<u64> {
-        let place = (after, epoch_at(objects, after)?);
-        let (last, _) = Self::read_behind(objects, place, visit)?;
+        let cut = |_| io::Error::other(format!("{}/{LOG}: cut behind {after}", objects.url()));
+        let place = place_of(objects, after)?.map_err(cut)?;
+        let (last, _) = Self::read_behind(objects, place, visit)?.map_err(cut)?;
         Ok(last)
     }
 
+    /// The place of the last record behind one, or the snapshot that holds what was cut.
     fn read_behind(
         objects: &Objects,
         (after, before): (u64, u64),
         visit: &mut dyn FnMut(SharedRecord) -> io::Result<()>,
-    ) -> io::Result<(u64, u64)> {
-        let (mut last, mut epoch) = (after, before);
-        while let Some(record) = Self::next(objects, (last, epoch))? {
-            (last, epoch) = (record.number, record.epoch);
-            visit(record)?;
+    ) -> io::Result<Result<(u64, u64), LogSnapshot>> {
+        let mut place = (after, before);
+        loop {
+            let records = match some_behind(objects, place, AT_ONCE)? {
+                Ok(records) => records,
+                Err(snapshot) => return Ok(Err(snapshot)),
+            };
+            if records.is_empty() {
+                return Ok(Ok(place));
+            }
+            for record in records {
+                place = (record.number, record.epoch);
+                visit(record)?;
+            }
         }
-        Ok((last, epoch))
     }
 
-    /// The record behind that of a number and an epoch, or none yet.
+    /// What is behind a number and its epoch. Two requests.
     ///
     /// # Errors
     /// As [`Self::lead`].
-    pub fn next(objects: &Objects, (after, epoch): (u64, u64)) -> io::Result<Option<SharedRecord>> {
-        let record = record_at(objects, after + 1)?;
-        if record.as_ref().is_some_and(|own| own.epoch < epoch) {
-            let name = name_of(after + 1);
-            let words = format!("{}/{name}: of an older writer", objects.url());
-            return Err(io::Error::other(words));
-        }
-        Ok(record)
+    pub fn next(objects: &Objects, place: (u64, u64)) -> io::Result<LogNext> {
+        Ok(match some_behind(objects, place, 1)? {
+            Err(snapshot) => LogNext::Cut(snapshot),
+            Ok(mut records) => records.pop().map_or(LogNext::End, LogNext::Record),
+        })
     }
 
     /// The epoch of its records.
@@ -137,7 +181,7 @@ impl SharedLog {
         self.next - 1
     }
 
-    /// Appends a record. It is acknowledged by its number alone.
+    /// Appends a record. It is acknowledged by its number alone. Two requests.
     ///
     /// # Errors
     /// As the store is: nobody knows then whether the record is in the log, and a writer that wants
@@ -162,26 +206,77 @@ impl SharedLog {
             self.state = WriterState::Fenced;
             return Ok(Appended::Fenced);
         }
+        // After the put: the number may have been cut while this writer was paused.
+        let snapshot = LogSnapshot::current(objects)?;
+        if snapshot.is_some_and(|own| own.cut_place().0 >= self.next) {
+            return Err(io::Error::other(format!(
+                "{}/{name}: the log was cut behind it by another writer",
+                objects.url()
+            )));
+        }
         self.state = WriterState::Writes;
         self.next += 1;
         Ok(Appended::At(self.next - 1))
     }
 }
 
-/// The epoch of a record that must be there; 0 before the first.
+/// Up to so many records behind a number and its epoch, or the snapshot that holds what was cut.
+fn some_behind(
+    objects: &Objects,
+    (after, mut epoch): (u64, u64),
+    most: u64,
+) -> io::Result<Result<Vec<SharedRecord>, LogSnapshot>> {
+    let mut records = Vec::new();
+    while (records.len() as u64) < most
+        && let Some(record) = record_at(objects, after + 1 + records.len() as u64)?
+    {
+        records.push(record);
+    }
+    // After the records: what is found at a number that was cut is no record of the log.
+    if let Some(snapshot) = LogSnapshot::current(objects)?
+        && snapshot.cut_place().0 > after
+    {
+        return Ok(Err(snapshot));
+    }
+    for record in &records {
+        if record.epoch < epoch {
+            let name = name_of(record.number);
+            let words = format!("{}/{name}: of an older writer", objects.url());
+            return Err(io::Error::other(words));
+        }
+        epoch = record.epoch;
+    }
+    Ok(Ok(records))
+}
+
+/// A number with the epoch of its record, which must be there; 0 before the first. Or the snapshot
+/// that holds it, where it was cut.
 ///
 /// # Errors
 /// Where it is not there, or is damaged; as the store is.
-pub fn epoch_at(objects: &Objects, number: u64) -> io::Result<u64> {
+pub fn place_of(objects: &Objects, number: u64) -> io::Result<Result<(u64, u64), LogSnapshot>> {
+    let record = match number {
+        0 => None,
+        number => record_at(objects, number)?,
+    };
+    if let Some(snapshot) = LogSnapshot::current(objects)? {
+        let known = [snapshot.place(), snapshot.cut_place()];
+        if let Some(place) = known.into_iter().find(|place| place.0 == number) {
+            return Ok(Ok(place));
+        }
+        if number < snapshot.cut_place().0 {
+            return Ok(Err(snapshot));
+        }
+    }
     if number == 0 {
-        return Ok(0);
+        return Ok(Ok((0, 0)));
     }
     let absent = || {
         let words = format!("{}/{}: not there", objects.url(), name_of(number));
         io::Error::other(words)
     };
-    let record = record_at(objects, number)?.ok_or_else(absent)?;
-    Ok(record.epoch)
+    let record = record.ok_or_else(absent)?;
+    Ok(Ok((number, record.epoch)))
 }
 
 fn record_at(objects: &Objects, number: u64) -> io::Result<Option<SharedRecord>> {
@@ -194,7 +289,12 @@ fn record_at(objects: &Objects, number: u64) -> io::Result<Option<SharedRecord>>
 }
 
 fn name_of(number: u64) -> String {
-    format!("log/{number:020}")
+    format!("{LOG}/{number:020}")
+}
+
+/// The number that a name in the folder is of.
+pub(crate) fn number_of(name: &str) -> Option<u64> {
+    name.parse().ok().filter(|_| name.len() == 20)
 }
 
 fn encode((epoch, append): (u64, [u8; 16]), record: &[u8]) -> Vec<u8> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser};
 use pageway::{Error, MemoryWish, Result};
 use pageway_object::CacheMode;
-use pageway_server::RemoteShard;
+use pageway_server::{RemoteShard, ReplicaOptions};
 
 use crate::listening::{ListenArguments, bytes_of};
 
@@ -81,18 +81,30 @@ pub(crate) struct PartitionArguments {
     /// Time for which a node leads a partition when it is not heard of any more
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     lease: f64,
+    /// Records of a partition's log from one snapshot in the store to the next, with which a node
+    /// begins that has less than the log does
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    snapshot_each: u64,
+    /// Age of a snapshot at which records that it holds are removed when the next is made
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    snapshot_grace: u64,
 }
 
 impl PartitionArguments {
-    /// The names of partitions, the place of their logs, and how long one is led at a time.
-    pub(crate) fn all(&self) -> Result<(&[String], &str, Duration)> {
+    /// The names of partitions, the place of their logs, and how this node has them.
+    pub(crate) fn all(&self) -> Result<(&[String], &str, ReplicaOptions)> {
         if !LEASE_SECONDS.contains(&self.lease) {
             let (least, most) = (LEASE_SECONDS.start(), LEASE_SECONDS.end());
             let words = format!("--lease: {least} to {most} seconds are possible");
             return Err(Error::invalid(words));
         }
         let store = self.store.as_deref().unwrap_or_default();
-        Ok((&self.names, store, Duration::from_secs_f64(self.lease)))
+        let options = ReplicaOptions {
+            term: Duration::from_secs_f64(self.lease),
+            snapshot_each: self.snapshot_each,
+            grace: Duration::from_secs(self.snapshot_grace),
+        };
+        Ok((&self.names, store, options))
     }
 
     /// Collections that are indexes in object storage, by name.

@@ -83,9 +83,9 @@ fn open(arguments: &Arguments, threads: usize) -> Result<Service> {
     if let Some(node) = &arguments.node {
         service = service.as_node(node.clone());
     }
-    let (partitions, store, term) = arguments.partitions.all()?;
+    let (partitions, store, options) = arguments.partitions.all()?;
     for name in partitions {
-        let with = service.with_partition(name, (store, term));
+        let with = service.with_partition(name, (store, options));
         service = with.map_err(|failure| Error::invalid(failure.text))?;
     }
     for (name, shard) in arguments.partitions.shards()? {

@@ -13,14 +13,14 @@ use crate::cluster::{ShardNeed, is_plain};
 use crate::collection::{OpenCollection, Schema, recall_of};
 use crate::failure::{Failure, Outcome};
 use crate::metrics::Metrics;
-use crate::partition::{Replica, read_position};
+use crate::partition::{Replica, ReplicaOptions, read_position};
 use crate::registry::{CollectionEntry, Registry};
 use crate::remote::RemoteShard;
 use crate::room::RequestMemory;
 use crate::sampling::RecallSamples;
 use crate::shelf::{Shelf, Wanted};
 use crate::slow::SlowQueries;
-use crate::snapshot::SnapshotFolder;
+use crate::snapshot::{SnapshotEntry, SnapshotFolder, SnapshotHead};
 
 /// What a server is given.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -95,7 +95,11 @@ impl Service {
     ///
     /// # Errors
     /// 422 where it is no name of a partition; as stores and files are.
-    pub fn with_partition(mut self, name: &str, (store, term): (&str, Duration)) -> Outcome<Self> {
+    pub fn with_partition(
+        mut self,
+        name: &str,
+        (store, options): (&str, ReplicaOptions),
+    ) -> Outcome<Self> {
         crate::registry::check_name(name)?;
         if !name.bytes().all(is_plain) {
             let words = "letters, digits, `-`, `_` and `.` make the name of a partition";
@@ -104,7 +108,7 @@ impl Service {
         let objects = open_url(&format!("{}/{name}", store.trim_end_matches('/')));
         let objects = objects.map_err(|error| Failure::wrong(format_args!("{store}: {error}")))?;
         let node = self.node.as_deref().unwrap_or_default();
-        let replica = Replica::new(objects, (name, node), term);
+        let replica = Replica::new(objects, (name, node), options);
         if let Ok((_, entry)) = self.entry(name) {
             let dir = self.registry.dir_of(entry.number);
             replica.resume(read_position(self.registry.vfs().as_ref(), &dir)?);
@@ -278,6 +282,16 @@ impl Service {
             open.share(replica);
         }
         Ok(open)
+    }
+
+    /// Makes an archive of a collection, by its name or an alias, in the folder of archives.
+    pub(crate) fn archive(&self, name: &str) -> Outcome<SnapshotEntry> {
+        let (name, entry) = self.entry(name)?;
+        let open = self.open_entry(&name, &entry)?;
+        let indexes = Schema::of(&entry.config)?.dense.len().max(1);
+        let head = SnapshotHead::new(entry.config, entry.payload_schema, indexes);
+        self.snapshots
+            .create((&name, &head), |dir| open.copy_into(dir))
     }
 
     /// Opens a collection with twice the memory, as [`Shelf::grow`] does.

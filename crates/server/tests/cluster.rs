@@ -17,6 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::process::{Process, ask, result};
+use common::routed::{End, done, wait_for};
 use pageway::lab::clock;
 use serde_json::{Value, json};
 
@@ -25,19 +26,12 @@ const POINTS: u64 = 400;
 const RECOVERY: Duration = Duration::from_secs(5);
 
 fn vector(seed: u64) -> Vec<f64> {
-    let mixed = |at: u64| (seed * 7919 + at * 104_729 + 13) * 2_654_435_761 % 1009;
-    (0..8).map(|at| mixed(at) as f64 / 1009.0 - 0.5).collect()
+    common::routed::vector(seed, 8)
 }
 
 fn point(id: u64) -> Value {
     let payload = json!({"g": id % 7, "n": id * 37 % 101, "w": format!("w{}", id % 3)});
     json!({"id": id, "vector": vector(id), "payload": payload})
-}
-
-fn done(address: &str, request: (&str, &str), body: &Value) -> Value {
-    let (status, answer) = ask(address, request, body).expect("a server that answers");
-    assert_eq!(status, 200, "{request:?}: {answer}");
-    answer["result"].clone()
 }
 
 /// One server with all points as `c`, and a part of them as `s0` and `s1`.
@@ -166,15 +160,6 @@ fn write_map(dir: &Path, version: u64, nodes: &[&Node], sequences: (u64, u64)) -
 fn router(map: &Path) -> Process {
     let map = map.to_str().unwrap();
     Process::with_words(["route", "--listen", "127.0.0.1:0", "--map", map])
-}
-
-/// Waits until something is so.
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = clock::now();
-    while !is_so() {
-        assert!(clock::now() - began < RECOVERY, "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 struct Whole {
@@ -426,15 +411,6 @@ fn ask_on(router: &str, expected: &[(Value, Value)], ends: &AtomicBool, asked: &
     }
 }
 
-/// Lets those who ask come to an end, also where the test fails.
-struct End<'e>(&'e AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn no_query_is_lost_or_wrong_whatever_becomes_of_a_node() {
     let mut whole = cluster();
@@ -468,11 +444,11 @@ fn no_query_is_lost_or_wrong_whatever_becomes_of_a_node() {
             whole.nodes[at].process.kill();
             go_on(30);
             whole.nodes[at].restart();
-            wait_for("in rotation again", || ready(&router, at));
+            wait_for(("in rotation again", RECOVERY), || ready(&router, at));
             whole.nodes[at].process.signal("STOP");
             go_on(30);
             whole.nodes[at].process.signal("CONT");
-            wait_for("in rotation again", || ready(&router, at));
+            wait_for(("in rotation again", RECOVERY), || ready(&router, at));
         }
         let sequences = (whole.maker.sequence("s0"), whole.maker.sequence("s1"));
         for (version, absent) in [(2, 0), (3, 1), (4, 2), (5, 3)] {
@@ -483,7 +459,9 @@ fn no_query_is_lost_or_wrong_whatever_becomes_of_a_node() {
                 .filter(|(at, _)| *at != absent);
             let left: Vec<&Node> = left.map(|(_, node)| node).collect();
             write_map(&whole.root, version, &left, sequences);
-            wait_for("the next map", || version_of(&router) == version);
+            wait_for(("the next map", RECOVERY), || {
+                version_of(&router) == version
+            });
             go_on(30);
         }
     });
@@ -534,13 +512,13 @@ fn what_is_missing_is_said_and_what_is_old_is_not_used() {
     )
     .unwrap();
     assert_eq!(status, 503, "nobody knows whether it is there");
-    wait_for("not ready", || {
+    wait_for(("not ready", RECOVERY), || {
         // An answer of words is none of JSON.
         let answer = ask(&router, ("GET", "/readyz"), &json!({}));
         answer.is_some_and(|(status, _)| status == 503)
     });
     whole.nodes[3].restart();
-    wait_for("complete again", || {
+    wait_for(("complete again", RECOVERY), || {
         let (status, answer) = ask(&router, ("POST", &partial), &query).unwrap();
         status == 200 && answer["pageway"]["complete"] == true
     });
@@ -551,7 +529,7 @@ fn what_is_missing_is_said_and_what_is_old_is_not_used() {
     let sequences = (whole.maker.sequence("s0"), whole.maker.sequence("s1"));
     let all: Vec<&Node> = whole.nodes.iter().collect();
     write_map(&whole.root, 2, &all, sequences);
-    wait_for("the next map", || version_of(&router) == 2);
+    wait_for(("the next map", RECOVERY), || version_of(&router) == 2);
     let expected = done(&whole.maker.process.address, ("POST", path), &query);
     for _ in 0..40 {
         assert_eq!(done(&router, ("POST", path), &query), expected);

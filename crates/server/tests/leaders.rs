@@ -19,7 +19,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::process::{Process, ask, result};
-use pageway::lab::clock;
+use common::routed::{End, done, refused, wait_for};
 use serde_json::{Value, json};
 
 /// Seconds that a lease lasts.
@@ -29,46 +29,23 @@ const RECOVERY: Duration = Duration::from_secs(20);
 const NODES: [(&str, &[&str]); 3] = [("a", &["t-0"]), ("b", &["t-0", "t-1"]), ("c", &["t-1"])];
 
 fn vector(seed: u64) -> Vec<f64> {
-    let mixed = |at: u64| (seed * 7919 + at * 104_729 + 13) * 2_654_435_761 % 1009;
-    (0..4).map(|at| mixed(at) as f64 / 1009.0 - 0.5).collect()
+    common::routed::vector(seed, 4)
 }
 
 fn point(id: u64, round: u64) -> Value {
     json!({"id": id, "vector": vector(id), "payload": {"n": id, "round": round, "g": id % 3}})
 }
 
-fn done(address: &str, request: (&str, &str), body: &Value) -> Value {
-    let (status, answer) = ask(address, request, body).expect("a server that answers");
-    assert_eq!(status, 200, "{request:?}: {answer}");
-    answer["result"].clone()
-}
-
-fn refused(address: &str, request: (&str, &str), body: &Value) -> (u16, String) {
-    let (status, answer) = ask(address, request, body).expect("a server that answers");
-    let text = answer["status"]["error"].as_str();
-    (
-        status,
-        text.unwrap_or_else(|| panic!("{answer}")).to_owned(),
-    )
-}
-
-/// Waits until something is so.
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = clock::now();
-    while !is_so() {
-        assert!(clock::now() - began < RECOVERY, "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
 struct Whole {
     _dir: tempfile::TempDir,
     root: PathBuf,
+    /// What nodes are started with beside all else.
+    more: &'static [&'static str],
     nodes: Vec<Process>,
     router: Process,
 }
 
-fn start_node(root: &Path, at: usize, address: &str) -> Process {
+fn start_node((root, more): (&Path, &[&str]), at: usize, address: &str) -> Process {
     let (name, partitions) = NODES[at];
     let store = format!("file://{}", root.join("store").display());
     let dir = root.join(name);
@@ -78,14 +55,19 @@ fn start_node(root: &Path, at: usize, address: &str) -> Process {
     for partition in partitions {
         words.extend(["--partition", partition]);
     }
+    words.extend(more);
     Process::with_words(words)
 }
 
 impl Whole {
     fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    fn start_with(more: &'static [&'static str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().to_path_buf();
-        let nodes = (0..NODES.len()).map(|at| start_node(&root, at, "127.0.0.1:0"));
+        let nodes = (0..NODES.len()).map(|at| start_node((&root, more), at, "127.0.0.1:0"));
         let nodes: Vec<Process> = nodes.collect();
         let mut map = String::from("version = 1\n[nodes]\n");
         for ((name, _), process) in NODES.iter().zip(&nodes) {
@@ -106,6 +88,7 @@ impl Whole {
         Self {
             _dir: dir,
             root,
+            more,
             nodes,
             router,
         }
@@ -113,7 +96,7 @@ impl Whole {
 
     fn restart(&mut self, at: usize) {
         let address = self.nodes[at].address.clone();
-        self.nodes[at] = start_node(&self.root, at, &address);
+        self.nodes[at] = start_node((&self.root, self.more), at, &address);
     }
 
     /// Who leads a partition, as the router knows.
@@ -191,15 +174,6 @@ fn write_on(router: &str, (writer, ends): (u64, &AtomicBool), told: &Told) {
     }
 }
 
-/// Lets those who write come to an end, also where the test fails.
-struct End<'e>(&'e AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn no_acknowledged_change_is_lost_or_done_twice_whoever_leads() {
     let mut whole = Whole::start();
@@ -215,17 +189,17 @@ fn no_acknowledged_change_is_lost_or_done_twice_whoever_leads() {
             .collect();
         let go_on = || {
             let from = told.count.load(Ordering::Relaxed);
-            wait_for("changes go on", || {
+            wait_for(("changes go on", RECOVERY), || {
                 assert!(writing.iter().all(|own| !own.is_finished()));
                 told.count.load(Ordering::Relaxed) > from + 8
             });
         };
         go_on();
         for partition in [0, 1] {
-            wait_for("a leader", || whole.leader(partition).is_some());
+            wait_for(("a leader", RECOVERY), || whole.leader(partition).is_some());
             let leader = whole.leader(partition).unwrap();
             whole.nodes[leader].kill();
-            wait_for("another leads", || {
+            wait_for(("another leads", RECOVERY), || {
                 whole.leader(partition).is_some_and(|own| own != leader)
             });
             go_on();
@@ -233,10 +207,10 @@ fn no_acknowledged_change_is_lost_or_done_twice_whoever_leads() {
             go_on();
         }
         // One that is paused for longer than its lease finds that another leads.
-        wait_for("a leader", || whole.leader(0).is_some());
+        wait_for(("a leader", RECOVERY), || whole.leader(0).is_some());
         let paused = whole.leader(0).unwrap();
         whole.nodes[paused].signal("STOP");
-        wait_for("another leads", || {
+        wait_for(("another leads", RECOVERY), || {
             whole.leader(0).is_some_and(|own| own != paused)
         });
         go_on();
@@ -266,7 +240,7 @@ fn no_acknowledged_change_is_lost_or_done_twice_whoever_leads() {
         whole.nodes[at].kill();
         whole.restart(at);
     }
-    wait_for("all shards answer", || {
+    wait_for(("all shards answer", RECOVERY), || {
         result(&router, ("POST", "/collections/t/points/count"), &json!({})).is_some()
     });
     assert_eq!(is_there(), count);
@@ -274,7 +248,9 @@ fn no_acknowledged_change_is_lost_or_done_twice_whoever_leads() {
         let path = format!("/collections/{partition}/points/scroll");
         let body = json!({"limit": 10_000, "with_vector": true});
         let points = |at: usize| done(&whole.nodes[at].address, ("POST", &path), &body);
-        wait_for("replicas are alike", || points(pair[0]) == points(pair[1]));
+        wait_for(("replicas are alike", RECOVERY), || {
+            points(pair[0]) == points(pair[1])
+        });
     }
 }
 
@@ -391,6 +367,29 @@ fn every_change_of_points_goes_through_the_router() {
         let (status, _) = refused(&node.address, ("DELETE", "/collections/t-0"), &json!({}));
         assert_eq!(status, 403);
     }
+    // Payload indexes are made on all nodes, and taken away there.
+    let schema = |at: usize, partition: &str| {
+        let path = format!("/collections/{partition}");
+        let own = done(&whole.nodes[at].address, ("GET", &path), &json!({}));
+        own["payload_schema"].clone()
+    };
+    let places = [(0, "t-0"), (1, "t-0"), (1, "t-1"), (2, "t-1")];
+    let index = json!({"field_name": "g.h", "field_schema": "integer"});
+    let told = done(router, ("PUT", "/collections/t/index?wait=true"), &index);
+    assert_eq!(told["status"], "completed");
+    for (at, partition) in places {
+        assert_eq!(schema(at, partition)["g.h"]["data_type"], "integer");
+    }
+    let path = "/collections/t/index/g.h";
+    done(router, ("DELETE", path), &json!({}));
+    for (at, partition) in places {
+        assert_eq!(schema(at, partition), json!({}));
+    }
+    let wrong = json!({"field_name": "g", "field_schema": "colour"});
+    assert_eq!(
+        refused(router, ("PUT", "/collections/t/index"), &wrong).0,
+        400
+    );
     let config = json!({"vectors": {"size": 4, "distance": "Cosine"}});
     assert_eq!(
         done(router, ("PUT", "/collections/t"), &config),
@@ -420,17 +419,90 @@ fn a_partition_without_a_leader_is_named_and_the_others_go_on() {
     // The first two nodes have the first partition; the last goes on with the second.
     whole.nodes[0].kill();
     whole.nodes[1].kill();
-    wait_for("the second leads", || whole.leader(1) == Some(2));
+    wait_for(("the second leads", RECOVERY), || {
+        whole.leader(1) == Some(2)
+    });
     let (status, text) = refused(&router, ("PUT", "/collections/t/points"), &body);
     assert_eq!(status, 503, "{text}");
+    // Nobody took the connection, so it is known that nothing was done.
     assert!(text.contains("t-0"), "{text}");
-    wait_for("told who has it", || {
+    assert!(!text.contains("nobody knows"), "{text}");
+    wait_for(("told who has it", RECOVERY), || {
         let (_, text) = refused(&router, ("PUT", "/collections/t/points"), &body);
         text.contains("t-0 (no node leads it)") && text.contains("done in t-1")
     });
     whole.restart(1);
-    wait_for("all of it again", || {
+    wait_for(("all of it again", RECOVERY), || {
         ask(&router, ("PUT", "/collections/t/points"), &body).is_some_and(|own| own.0 == 200)
     });
     assert_eq!(all_points(&router).len(), 20);
+}
+
+/// The number of the first record of a partition's log that is there still.
+fn first_record(whole: &Whole, partition: &str) -> u64 {
+    let log = whole.root.join("store").join(partition).join("log");
+    let names = std::fs::read_dir(log).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter_map(|name| name.parse().ok()).min().unwrap()
+}
+
+#[test]
+fn logs_are_cut_and_nodes_begin_with_a_snapshot() {
+    let mut whole = Whole::start_with(&["--snapshot-each", "12", "--snapshot-grace", "0"]);
+    let router = whole.router.address.clone();
+    let mut round = 0;
+    let mut write = || {
+        round += 1;
+        let points: Vec<Value> = (0..24)
+            .map(|id| point(round % 7 * 24 + id, round))
+            .collect();
+        let body = json!({"points": points});
+        let request = ("PUT", "/collections/t/points?wait=true");
+        wait_for(("an acknowledgement", RECOVERY), || {
+            ask(&router, request, &body).is_some_and(|own| own.0 == 200)
+        });
+    };
+    // One that is away comes to a log that does not begin where it ended; another has lost its
+    // disk.
+    write();
+    whole.nodes[2].kill();
+    for partition in ["t-0", "t-1"] {
+        wait_for(("a log that is cut", RECOVERY), || {
+            write();
+            first_record(&whole, partition) > 12
+        });
+    }
+    whole.nodes[0].kill();
+    std::fs::remove_dir_all(whole.root.join("a")).unwrap();
+    whole.restart(0);
+    whole.restart(2);
+    write();
+    let count = |address: &str, name: &str| {
+        let path = format!("/collections/{name}/points/count");
+        result(address, ("POST", &path), &json!({})).map(|own| own["count"].clone())
+    };
+    assert_eq!(count(&router, "t"), Some(json!(7 * 24)));
+    for (partition, pair) in [("t-0", [0, 1]), ("t-1", [1, 2])] {
+        let path = format!("/collections/{partition}/points/scroll");
+        let body = json!({"limit": 10_000, "with_vector": true});
+        let points = |at: usize| result(&whole.nodes[at].address, ("POST", &path), &body);
+        wait_for(("replicas are alike", RECOVERY), || {
+            let one = points(pair[0]);
+            one.is_some() && one == points(pair[1])
+        });
+    }
+    // Each of them may lead, and is started from its own disk.
+    whole.nodes[1].kill();
+    wait_for(("others lead", RECOVERY), || {
+        whole.leader(0) == Some(0) && whole.leader(1) == Some(2)
+    });
+    write();
+    for at in [0, 2] {
+        whole.nodes[at].kill();
+        whole.restart(at);
+    }
+    write();
+    wait_for(("all of it", RECOVERY), || {
+        count(&router, "t") == Some(json!(7 * 24))
+    });
 }

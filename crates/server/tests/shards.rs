@@ -10,34 +10,20 @@
 mod common;
 
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use common::process::{Process, ask};
+use common::routed::{done, wait_for};
 use pageway::NoProgress;
-use pageway::lab::clock;
 use pageway_object::{open_url, publish};
 use serde_json::{Value, json};
 
 const POINTS: u64 = 300;
+/// Time in which something is so.
+const RECOVERY: Duration = Duration::from_secs(20);
 
 fn vector(seed: u64) -> Vec<f64> {
-    let mixed = |at: u64| (seed * 7919 + at * 104_729 + 13) * 2_654_435_761 % 1009;
-    (0..8).map(|at| mixed(at) as f64 / 1009.0 - 0.5).collect()
-}
-
-fn done(address: &str, request: (&str, &str), body: &Value) -> Value {
-    let (status, answer) = ask(address, request, body).expect("a server that answers");
-    assert_eq!(status, 200, "{request:?}: {answer}");
-    answer["result"].clone()
-}
-
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = clock::now();
-    while !is_so() {
-        assert!(clock::now() - began < Duration::from_secs(20), "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
+    common::routed::vector(seed, 8)
 }
 
 /// Makes a collection of points whose payload says `word`, and an archive of it; both paths.
@@ -242,12 +228,12 @@ fn two_shards_of_one_name_and_number_are_told_apart() {
             .unwrap()
             .to_owned()
     };
-    wait_for("b is another", || differs("b"));
+    wait_for(("b is another", RECOVERY), || differs("b"));
     assert!(
         (0..30).all(|_| words() == "x"),
         "the first of the map counts"
     );
     write_map(2, other["digest"].as_str());
-    wait_for("a is another", || differs("a"));
+    wait_for(("a is another", RECOVERY), || differs("a"));
     assert!((0..30).all(|_| words() == "y"), "what the map says counts");
 }

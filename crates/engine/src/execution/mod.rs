@@ -45,7 +45,7 @@ pub(crate) use admission::Admission;
 pub use admission::NodeSet;
 pub(crate) use among::WalkAmong;
 pub(crate) use dead::DeadSet;
-pub use driver::{ReadTrace, ReadTurn};
+pub use driver::{ReadPlace, ReadTrace, ReadTurn};
 pub(crate) use entry::{Entry, EntryPart};
 pub(crate) use given::GivenRows;
 pub(crate) use ladder::{Ladder, LadderNote, QueryLadder};

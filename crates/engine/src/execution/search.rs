@@ -171,6 +171,11 @@ impl<'t> Search<'t> {
         walk.map_or(Ok(()), |walk| walk.supply(request, payload, origin))
     }
 
+    /// Numbers of the segments that were asked so far.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = u16> {
+        self.walks.iter().map(|walk| walk.segment() as u16)
+    }
+
     /// Whether there may be something to do while reads are in flight.
     pub(crate) fn has_work(&self) -> bool {
         self.walks.iter().any(Walk::has_work)

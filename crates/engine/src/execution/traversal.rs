@@ -63,7 +63,8 @@ impl PageRequest {
         Self::gathering(segment, page, REFINES)
     }
 
-    fn refines(self) -> bool {
+    /// Whether the page is read at the end, for exact distances alone.
+    pub(super) fn refines(self) -> bool {
         self.slot == REFINES
     }
 }

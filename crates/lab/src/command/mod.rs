@@ -5,9 +5,10 @@
 //! suites   what there is to measure               data      what there is to measure it on
 //! predict  a recorded search on a modelled device        draw      an index, or walks
 //! stream   an index through a runbook of changes         filter   searches among rows that match
-//! updates  searches beside inserts and deletes
+//! updates  searches beside inserts and deletes           cluster  a search over many machines
 //! ```
 
+mod cluster;
 mod draw;
 mod filter;
 mod predict;
@@ -74,6 +75,8 @@ enum Command {
     Updates(Box<updates::UpdatesArguments>),
     /// Search among rows that match, by how many do and where they lie
     Filter(Box<filter::FilterArguments>),
+    /// Replay recorded searches over many machines, three ways of laying rows out
+    Cluster(Box<cluster::ClusterArguments>),
     /// List the data sets, or fetch one
     Data(sets::SetsArguments),
     /// List the suites that come with pageway, or print one
@@ -91,6 +94,7 @@ impl Lab {
             Command::Stream(arguments) => arguments.run(session),
             Command::Updates(arguments) => arguments.run(session),
             Command::Filter(arguments) => arguments.run(session),
+            Command::Cluster(arguments) => arguments.run(session),
             Command::Data(arguments) => arguments.run(session),
             Command::Suites(arguments) => arguments.run(),
         }

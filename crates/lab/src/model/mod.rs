@@ -27,4 +27,6 @@ pub use device::{Device, device_names};
 pub use growth::{Fit, Growth, Law, Size};
 pub use latency::Quantiles;
 pub use predict::{Ask, predict};
+pub(crate) use queue::DeviceQueue;
+pub(crate) use replay::latency_summary;
 pub use replay::{Load, Prediction, replay};

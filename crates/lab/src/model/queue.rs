@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 use super::device::Device;
 
 /// The reads at a device.
-pub(super) struct DeviceQueue<'d> {
+pub(crate) struct DeviceQueue<'d> {
     device: &'d Device,
     pace_ns: f64,
     /// When the pace allows the next read to begin.
@@ -24,7 +24,7 @@ pub(super) struct DeviceQueue<'d> {
 }
 
 impl<'d> DeviceQueue<'d> {
-    pub(super) fn new(device: &'d Device, read_bytes: u64) -> Self {
+    pub(crate) fn new(device: &'d Device, read_bytes: u64) -> Self {
         Self {
             device,
             pace_ns: device.pace_ns(read_bytes),
@@ -36,7 +36,7 @@ impl<'d> DeviceQueue<'d> {
 
     /// Sends a read at `now_ns`, no earlier than the one before; gives when it is done. `share` (0
     /// to 1) is its place in the distribution of read times.
-    pub(super) fn send(&mut self, now_ns: u64, share: f64) -> u64 {
+    pub(crate) fn send(&mut self, now_ns: u64, share: f64) -> u64 {
         self.in_flight += 1;
         let slowdown = self.device.slowdown(self.in_flight.into());
         let alone_us = self.device.latency_us.at(share) - self.device.cpu_us();
@@ -56,7 +56,7 @@ impl<'d> DeviceQueue<'d> {
     }
 
     /// A read is done.
-    pub(super) fn done(&mut self) {
+    pub(crate) fn done(&mut self) {
         self.in_flight -= 1;
     }
 }

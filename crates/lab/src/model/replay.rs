@@ -296,7 +296,7 @@ impl<'r> Replay<'r> {
         let cores_ns = self.cores.count as f64 * self.done.end_ns.max(1) as f64;
         Prediction {
             qps: self.done.latencies_ns.len() as f64 / seconds,
-            latency_us: summary(&mut self.done.latencies_ns),
+            latency_us: latency_summary(&mut self.done.latencies_ns),
             reads_per_second,
             cpu_share: self.done.busy_ns as f64 / cores_ns,
             device_share: reads_per_second / ceiling,
@@ -313,7 +313,8 @@ fn shuffled(count: usize, random: &mut SplitMix64) -> Vec<usize> {
     order
 }
 
-fn summary(latencies_ns: &mut [u64]) -> LatencyUs {
+/// Mean and quantiles.
+pub(crate) fn latency_summary(latencies_ns: &mut [u64]) -> LatencyUs {
     latencies_ns.sort_unstable();
     let count = latencies_ns.len().max(1) as f64;
     let rank = |share: f64| {

@@ -11,8 +11,8 @@ use pageway::{Error, Overrides, Preset};
 pub struct UpdateDesign {
     /// As it was written.
     pub name: String,
-    pub(super) preset: Preset,
-    pub(super) overrides: Overrides,
+    pub(crate) preset: Preset,
+    pub(crate) overrides: Overrides,
 }
 
 impl FromStr for UpdateDesign {

@@ -48,6 +48,22 @@ pub(crate) struct NodeRequest {
     pub(crate) shard: ShardNeed,
 }
 
+/// Why there is no answer.
+enum SendError {
+    /// There was no connection: nothing was sent.
+    Unreached(String),
+    /// Nobody knows what was done.
+    Lost(String),
+}
+
+impl SendError {
+    fn words(self) -> String {
+        match self {
+            Self::Unreached(why) | Self::Lost(why) => why,
+        }
+    }
+}
+
 /// What a node answers.
 #[derive(Deserialize)]
 struct Envelope<T> {
@@ -108,7 +124,8 @@ impl NodeClient {
         let asked = async {
             let response = match self.send(address, request).await {
                 Ok(response) => response,
-                Err(why) => return CallEnd::Failed(why),
+                Err(SendError::Unreached(why)) => return CallEnd::Unreached(why),
+                Err(SendError::Lost(why)) => return CallEnd::Failed(why),
             };
             let status = response.status().as_u16();
             let length = response.headers().get("content-length");
@@ -139,14 +156,15 @@ impl NodeClient {
             shard: ShardNeed::default(),
         };
         let asked = async {
-            let response = self.send(address, &request).await?;
+            let sent = self.send(address, &request).await;
+            let response = sent.map_err(SendError::words)?;
             let status = response.status().as_u16();
             let bytes = to_bytes(Body::new(response.into_body()), SIGN_BYTES);
             let bytes = bytes.await.map_err(|error| words_of(&error))?;
             match ended::<SignOfLife>(status, &bytes) {
                 CallEnd::Answered(sign) => Ok(sign),
                 CallEnd::Refused(failure) => Err(failure.text),
-                CallEnd::Failed(why) | CallEnd::Behind(why) => Err(why),
+                CallEnd::Failed(why) | CallEnd::Unreached(why) | CallEnd::Behind(why) => Err(why),
             }
         };
         let late = |_| Err("no sign of life in time".to_owned());
@@ -157,8 +175,8 @@ impl NodeClient {
         &self,
         address: &str,
         request: &NodeRequest,
-    ) -> std::result::Result<Response<hyper::body::Incoming>, String> {
-        let authority = authority(address)?;
+    ) -> std::result::Result<Response<hyper::body::Incoming>, SendError> {
+        let authority = authority(address).map_err(SendError::Unreached)?;
         let mut head = Request::builder()
             .method(&request.method)
             .uri(format!("http://{authority}{}", request.path))
@@ -170,9 +188,16 @@ impl NodeClient {
             head = head.header("api-key", key);
         }
         let whole = head.body(Body::from(request.body.clone()));
-        let whole = whole.map_err(|error| error.to_string())?;
+        let whole = whole.map_err(|error| SendError::Unreached(error.to_string()))?;
         let answer = self.client.request(whole).await;
-        answer.map_err(|error| words_of(&error))
+        answer.map_err(|error| {
+            let words = words_of(&error);
+            if error.is_connect() {
+                SendError::Unreached(words)
+            } else {
+                SendError::Lost(words)
+            }
+        })
     }
 }
 
@@ -210,6 +235,32 @@ fn words_of(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_connection_that_is_refused_is_told_from_one_that_breaks() {
+        use std::net::TcpListener;
+
+        use crate::room::RequestMemory;
+
+        let client = NodeClient::new(None).unwrap();
+        let request = NodeRequest {
+            method: Method::POST,
+            path: "/x".to_owned(),
+            body: Bytes::from_static(b"{}"),
+            shard: ShardNeed::default(),
+        };
+        let room = AnswerRoom::new(&RequestMemory::new(1 << 20));
+        let left = Duration::from_secs(10);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let breaks = std::thread::spawn(move || drop(listener.accept()));
+        let end = client.ask::<u32>(&address, &request, (left, &room)).await;
+        assert!(matches!(end, CallEnd::Failed(_)), "{end:?}");
+        breaks.join().unwrap();
+        // Nobody listens there any more.
+        let end = client.ask::<u32>(&address, &request, (left, &room)).await;
+        assert!(matches!(end, CallEnd::Unreached(_)), "{end:?}");
+    }
 
     #[test]
     fn statuses_say_who_is_at_fault() {

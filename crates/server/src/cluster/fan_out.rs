@@ -20,8 +20,10 @@ pub(crate) enum CallEnd<A> {
     Answered(A),
     /// The request is wrong, and would be anywhere.
     Refused(Failure),
-    /// The node could not answer.
+    /// The node could not answer. What it was asked for may be done.
     Failed(String),
+    /// The node could not be reached: nothing was sent.
+    Unreached(String),
     /// The node is well, and does not have the shard as the map says.
     Behind(String),
 }
@@ -137,7 +139,7 @@ impl<A> FanOut<A> {
             return;
         };
         let end = match end {
-            CallEnd::Failed(why) => {
+            CallEnd::Failed(why) | CallEnd::Unreached(why) => {
                 pool.fail(&node, &why);
                 shard.trouble = format!("{node}: {why}");
                 return;

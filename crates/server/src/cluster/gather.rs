@@ -149,7 +149,7 @@ impl ShardQuestion {
         shard: ShardNeed,
         left: Duration,
     ) -> NodeRequest {
-        let (name, path) = (encoded(collection), self.path);
+        let (name, path) = (encoded(collection), &self.path);
         let seconds = left.as_secs_f64().ceil().max(1.0) as u64;
         NodeRequest {
             method: self.method.clone(),
@@ -161,7 +161,7 @@ impl ShardQuestion {
 }
 
 /// A name as a part of a path.
-fn encoded(name: &str) -> String {
+pub(super) fn encoded(name: &str) -> String {
     let mut path = String::with_capacity(name.len());
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {

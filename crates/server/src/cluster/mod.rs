@@ -15,6 +15,7 @@
 //! gather      drives a fan-out
 //! routed      a request to the router; read and query: what it asks and answers
 //! write       a change: dealt to partitions, done by those who lead them
+//! indexes     payload indexes: noted by all nodes of a collection
 //! app         routes, keys, limits
 //! ```
 //!
@@ -28,6 +29,7 @@ mod coverage;
 mod fan_out;
 mod gather;
 mod hedge;
+mod indexes;
 mod leaders;
 mod map;
 mod merge;

@@ -55,6 +55,7 @@ impl RoutedCall<'_> {
                 Reply::of(&GroupAnswer { groups })
             }
             "create_collection" => self.make(name).await,
+            "create_index" | "delete_index" => self.index(operation.name, name).await,
             "batch_update" => self.change_all(name).await,
             other if operation.access == Access::Write => match self.change(operation)? {
                 Some(change) => self.change_one(name, change).await,

@@ -1,5 +1,6 @@
 //! A request to the router, and the cluster that it is about.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -115,7 +116,7 @@ pub(super) struct ShardQuestion {
     pub(super) operation: &'static str,
     pub(super) method: Method,
     /// What follows the name of the collection in the path.
-    pub(super) path: &'static str,
+    pub(super) path: Cow<'static, str>,
     pub(super) body: Bytes,
 }
 
@@ -130,7 +131,7 @@ impl ShardQuestion {
         Ok(Self {
             operation,
             method: Method::POST,
-            path,
+            path: path.into(),
             body: body.into(),
         })
     }
@@ -180,7 +181,7 @@ impl RoutedCall<'_> {
         let question = ShardQuestion {
             operation: "get_collection",
             method: Method::GET,
-            path: "",
+            path: "".into(),
             body: Bytes::new(),
         };
         self.gather(self.collection(name)?, &question).await

@@ -351,7 +351,7 @@ impl World {
         let own = &mut self.nodes[node];
         let takes = match own.mood {
             Mood::Dead => {
-                let refused = CallEnd::Failed("connection refused".to_owned());
+                let refused = CallEnd::Unreached("connection refused".to_owned());
                 return self.end(request, call, refused);
             }
             Mood::Paused => return own.held.push((request, call)),

@@ -1,8 +1,9 @@
 //! Changes through a router: dealt to partitions by ids, done by the nodes that lead these.
 //!
 //! A node that does not lead a partition has done nothing and says so: then the leader is looked
-//! for, once. Of a call that fails nobody knows whether it was done, so it is not made again; that
-//! is for who asks, as operations say what points become.
+//! for, once; so it is where a node cannot be reached, as nothing was sent to it. Of a call that
+//! fails later nobody knows whether it was done, so it is not made again; that is for who asks, as
+//! operations say what points become.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,7 +86,7 @@ impl RoutedCall<'_> {
         let question = ShardQuestion {
             operation: "create_collection",
             method: Method::PUT,
-            path: "",
+            path: "".into(),
             body: self.body.to_vec().into(),
         };
         let made: Vec<(usize, Value)> = self.gather(collection, &question).await?;
@@ -110,7 +111,7 @@ impl RoutedCall<'_> {
     }
 
     /// A collection of the map whose points are dealt by their ids.
-    fn partitioned(&self, name: &str) -> Outcome<&RoutedCollection> {
+    pub(super) fn partitioned(&self, name: &str) -> Outcome<&RoutedCollection> {
         let collection = self.collection(name)?;
         match collection.cut {
             Some(_) => Ok(collection),
@@ -217,6 +218,11 @@ impl PartChange {
                     self.cluster.leaders().lose(name, &node);
                     let words = "nobody knows whether it was done";
                     return ShardEnd::Missing(format!("{node}: {why}: {words}"));
+                }
+                CallEnd::Unreached(why) => {
+                    self.cluster.pool().fail(&node, &why);
+                    self.cluster.leaders().lose(name, &node);
+                    trouble = format!("{node}: {why}: nothing was sent to it");
                 }
                 CallEnd::Behind(why) => {
                     self.cluster.pool().succeed(&node, now);

@@ -6,12 +6,10 @@ use pageway::server::OpenMode;
 use serde::Deserialize;
 
 use super::call::{Call, Reply};
-use crate::cluster::ShardContent;
-use crate::collection::{OpenCollection, Schema};
 use crate::failure::{Failure, Outcome};
-use crate::registry::{CollectionEntry, check_name};
-use crate::shelf::Wanted;
-use crate::snapshot::{SnapshotHead, sha256_of, unpack};
+use crate::registry::check_name;
+use crate::restore::restore;
+use crate::snapshot::sha256_of;
 
 /// An archive to take a collection from. Its priority is without effect: there is one server.
 #[derive(Deserialize)]
@@ -29,12 +27,7 @@ pub(super) fn list(call: &Call<'_>) -> Outcome<Reply> {
 
 /// Makes one.
 pub(super) fn create(call: &Call<'_>) -> Outcome<Reply> {
-    let (name, entry) = call.service.entry(call.name("collection"))?;
-    let open = call.service.open_entry(&name, &entry)?;
-    let indexes = Schema::of(&entry.config)?.dense.len().max(1);
-    let head = SnapshotHead::new(entry.config, entry.payload_schema, indexes);
-    let folder = &call.service.snapshots;
-    Reply::of(&folder.create((&name, &head), |dir| open.copy_into(dir))?)
+    Reply::of(&call.service.archive(call.name("collection"))?)
 }
 
 /// Sends one.
@@ -59,47 +52,25 @@ pub(super) fn recover(call: &Call<'_>) -> Outcome<Reply> {
     check_name(call.name("collection"))?;
     let Recover { location, checksum } = call.read()?;
     let archive = call.service.snapshots.located(&location)?;
-    restore(call, (&archive, checksum.as_deref()))
+    taken(call, (&archive, checksum.as_deref()))
 }
 
 /// Takes a collection from an archive that was sent.
 pub(super) fn upload(call: &Call<'_>) -> Outcome<Reply> {
     let missing = || Failure::format("missing field `snapshot` of the form");
     let archive = call.upload.ok_or_else(missing)?;
-    restore(call, (archive, call.query.get("checksum")))
+    taken(call, (archive, call.query.get("checksum")))
 }
 
 /// Puts what an archive holds in place of a collection, or makes it.
-fn restore(call: &Call<'_>, (archive, checksum): (&Path, Option<&str>)) -> Outcome<Reply> {
-    let service = call.service;
-    check_name(call.name("collection"))?;
-    service.check_history(call.name("collection"))?;
+fn taken(call: &Call<'_>, (archive, checksum): (&Path, Option<&str>)) -> Outcome<Reply> {
+    let name = call.name("collection");
+    check_name(name)?;
+    call.service.check_history(name)?;
     if let Some(checksum) = checksum {
         check(call, archive, checksum)?;
     }
-    let registry = &service.registry;
-    let number = {
-        let turn = registry.turn();
-        registry.change(&turn, |names| Ok(names.reserve()))?
-    };
-    let entry = taken_out(call, archive, number);
-    let before = entry.and_then(|entry| {
-        let turn = registry.turn();
-        registry.change(&turn, |names| {
-            let name = call.name("collection");
-            let name = names.aliases.get(name).cloned().unwrap_or(name.to_owned());
-            Ok(names.collections.insert(name, entry))
-        })
-    });
-    let gone = match &before {
-        Ok(before) => before.as_ref().map(|entry| entry.number),
-        Err(_) => Some(number),
-    };
-    if let Some(number) = gone {
-        service.shelf.forget(number);
-        registry.remove_files(number)?;
-    }
-    before?;
+    restore(call.service, name, (archive, None))?;
     Reply::of(&true)
 }
 
@@ -113,39 +84,4 @@ fn check(call: &Call<'_>, archive: &Path, expected: &str) -> Outcome<()> {
     Err(Failure::bad_request(format_args!(
         "Snapshot checksum mismatch: expected {expected}, got {found}"
     )))
-}
-
-/// The collection of an archive, under a number that no name leads to yet.
-fn taken_out(call: &Call<'_>, archive: &Path, number: u64) -> Outcome<CollectionEntry> {
-    let registry = &call.service.registry;
-    let dir = registry.dir_of(number);
-    registry.remove_files(number)?;
-    let head = unpack(registry.vfs(), archive, &dir)?;
-    let schema = Schema::of(&head.config)?;
-    if head.indexes != schema.dense.len().max(1) {
-        return Err(Failure::wrong(
-            "Snapshot: its indexes are not those of its settings",
-        ));
-    }
-    let digest = OpenCollection::digest_of(registry.vfs(), &dir, &schema)?;
-    OpenCollection::adopt(registry.vfs(), &dir, &schema)?;
-    let open = call.service.shelf.get(&Wanted {
-        registry,
-        name: call.name("collection"),
-        number,
-        schema: &schema,
-        is_new: true,
-        remote: None,
-    })?;
-    open.check_indexes()?;
-    Ok(CollectionEntry {
-        number,
-        config: head.config,
-        payload_schema: head.payload_schema,
-        content: Some(ShardContent {
-            sequence: open.sequence()?,
-            digest,
-        }),
-        url: None,
-    })
 }

@@ -1,5 +1,6 @@
 //! A thread for each partition: it reads on where another node leads, takes the lease where nobody
-//! does, renews its own, and notes from time to time how much of the log is on the disk for sure.
+//! does, renews its own, notes from time to time how much of the log is on the disk for sure, and
+//! has snapshots made and taken.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,8 +8,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pageway::server::clock;
+use pageway_object::LogNext;
 use serde_json::json;
 
+use super::archive::{Archivist, take};
 use super::position::write_position;
 use super::replica::Replica;
 use crate::failure::{Failure, Outcome};
@@ -69,8 +72,9 @@ impl Drop for Keepers {
 
 /// What looks after a partition.
 struct Keeper<'k> {
-    service: &'k Service,
-    replica: &'k Replica,
+    service: &'k Arc<Service>,
+    replica: &'k Arc<Replica>,
+    archivist: Archivist,
     log: Log,
     /// When the lease was looked for.
     looked: Option<Instant>,
@@ -80,8 +84,9 @@ struct Keeper<'k> {
 }
 
 impl<'k> Keeper<'k> {
-    fn new(service: &'k Service, replica: &'k Replica, log: Log) -> Self {
+    fn new(service: &'k Arc<Service>, replica: &'k Arc<Replica>, log: Log) -> Self {
         Self {
+            archivist: Archivist::new(service, replica),
             service,
             replica,
             log,
@@ -116,12 +121,17 @@ impl<'k> Keeper<'k> {
             return Ok(());
         }
         self.replica.renew(unix_time()?)?;
-        while let Some(record) = self.replica.next()? {
-            self.service
-                .collection(self.replica.name())?
-                .redo(&record)?;
+        loop {
+            match self.replica.next()? {
+                LogNext::End => break,
+                LogNext::Cut(snapshot) => take(self.service, self.replica, &snapshot)?,
+                LogNext::Record(record) => {
+                    let open = self.service.collection(self.replica.name())?;
+                    open.redo(&record)?;
+                }
+            }
         }
-        let pause = self.replica.term() / LOOKS_EACH;
+        let pause = self.replica.options().term / LOOKS_EACH;
         let is_due = self.looked.is_none_or(|last| last.elapsed() >= pause);
         if is_due && !self.replica.sign().leads {
             self.looked = Some(clock::now());
@@ -131,13 +141,17 @@ impl<'k> Keeper<'k> {
         if self.noted.0.elapsed() >= NOTE_EACH {
             self.note_position()?;
         }
-        Ok(())
+        self.archivist.look()
     }
 
     /// Whether there is a collection: one that the object store knows is made.
     fn is_there(&self) -> Outcome<bool> {
         let name = self.replica.name();
         if self.service.registry.names().resolve(name).is_ok() {
+            return Ok(true);
+        }
+        if let Some(snapshot) = self.replica.snapshot()? {
+            take(self.service, self.replica, &snapshot)?;
             return Ok(true);
         }
         let Some(settings) = self.replica.settings()? else {
@@ -167,7 +181,8 @@ impl<'k> Keeper<'k> {
     fn end(&mut self) {
         let left = unix_time().and_then(|now| self.replica.leave(now));
         let noted = self.note_position();
-        if let Err(failure) = left.and(noted) {
+        let made = self.archivist.finish();
+        if let Err(failure) = left.and(noted).and(made) {
             let more = json!({"partition": self.replica.name(), "error": failure.text});
             self.log.tell(Level::Error, "partition", more);
         }

@@ -7,6 +7,8 @@
 //! ```
 //!
 //! It does what it is told when it is told so, and is given the time; [`super::keeper`] tells it.
+//! Where records behind what it has are cut, a snapshot of the indexes comes first.
+//!
 //! Whoever changes the indexes holds the right to change them first and the end of the log second.
 //!
 //! Invariants: a record is applied once all before it are; nothing is appended while records that
@@ -17,7 +19,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pageway_object::{Appended, Lease, Objects, Patience, SharedLog, SharedRecord, epoch_at};
+use pageway_object::{
+    Appended, Lease, LogLead, LogNext, LogSnapshot, NewSnapshot, Objects, Patience, SharedLog,
+    SharedRecord, place_of,
+};
 
 use super::sign::{ReplicaSign, SharedSign};
 use crate::failure::{Failure, Outcome};
@@ -33,12 +38,23 @@ const PAUSES_EACH: u32 = 200;
 /// Does in the indexes what a record says.
 pub(super) type Redo<'r> = &'r mut dyn FnMut(&[u8]) -> Outcome<()>;
 
+/// How a node has a partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReplicaOptions {
+    /// For how long it leads at a time.
+    pub term: Duration,
+    /// Records from one snapshot of the indexes to the next, made by who leads.
+    pub snapshot_each: u64,
+    /// How old a snapshot is before records that it holds are removed.
+    pub grace: Duration,
+}
+
 /// A partition on a node.
 pub(crate) struct Replica {
     objects: Objects,
     name: String,
     node: String,
-    term: Duration,
+    options: ReplicaOptions,
     log: Mutex<LogEnd>,
     lease: Mutex<Option<Lease>>,
     /// When the lease ends, in milliseconds since 1970; 0 where there is none.
@@ -59,7 +75,12 @@ struct LogEnd {
 impl Replica {
     /// A replica of a partition on a node, which has nothing of the log yet and leads for a term
     /// at a time.
-    pub(crate) fn new(objects: Objects, (name, node): (&str, &str), term: Duration) -> Self {
+    pub(crate) fn new(
+        objects: Objects,
+        (name, node): (&str, &str),
+        options: ReplicaOptions,
+    ) -> Self {
+        let term = options.term;
         let patience = Patience {
             whole: term / TERM_PARTS * 2,
             attempt: term / TERM_PARTS,
@@ -69,7 +90,7 @@ impl Replica {
             objects: objects.with_patience(patience),
             name: name.to_owned(),
             node: node.to_owned(),
-            term,
+            options,
             log: Mutex::default(),
             lease: Mutex::default(),
             until: AtomicU64::new(0),
@@ -82,9 +103,9 @@ impl Replica {
         &self.name
     }
 
-    /// For how long it leads at a time.
-    pub(super) fn term(&self) -> Duration {
-        self.term
+    /// How this node has it.
+    pub(super) fn options(&self) -> ReplicaOptions {
+        self.options
     }
 
     /// How it is.
@@ -127,31 +148,95 @@ impl Replica {
         Err(Failure::conflict(words))
     }
 
-    /// The record behind what is in the indexes; none yet, or where this node leads.
-    pub(super) fn next(&self) -> Outcome<Option<SharedRecord>> {
+    /// What is behind what is in the indexes; the end where this node leads.
+    pub(super) fn next(&self) -> Outcome<LogNext> {
         // An append may hold the end of the log for long.
         if self.sign.lock().leads {
-            return Ok(None);
+            return Ok(LogNext::End);
         }
         let (applied, epoch) = {
             let log = self.log();
             (log.applied, log.epoch)
         };
-        let next = || -> io::Result<Option<SharedRecord>> {
+        let next = || -> io::Result<LogNext> {
             // Where a position is that of another log, its record is not there.
-            let epoch = epoch.map_or_else(|| epoch_at(&self.objects, applied), Ok)?;
-            let next = SharedLog::next(&self.objects, (applied, epoch))?;
+            let place = match epoch {
+                Some(epoch) => (applied, epoch),
+                None => match place_of(&self.objects, applied)? {
+                    Ok(place) => place,
+                    Err(snapshot) => return Ok(LogNext::Cut(snapshot)),
+                },
+            };
+            let next = SharedLog::next(&self.objects, place)?;
             let mut log = self.log();
             if log.applied == applied {
-                log.epoch = Some(epoch);
+                log.epoch = Some(place.1);
             }
             Ok(next)
         };
         let next = next().map_err(|error| self.lost(&error))?;
-        if next.is_none() {
+        if next == LogNext::End {
             self.sign.lock().is_ready = true;
         }
         Ok(next)
+    }
+
+    /// The snapshot of the indexes, where a leader has made one.
+    pub(super) fn snapshot(&self) -> Outcome<Option<LogSnapshot>> {
+        LogSnapshot::current(&self.objects).map_err(|error| self.lost(&error))
+    }
+
+    /// Shows the bytes of a snapshot, part by part.
+    pub(super) fn fetch(
+        &self,
+        snapshot: &LogSnapshot,
+        write: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Outcome<()> {
+        let fetched = snapshot.fetch(&self.objects, write);
+        fetched.map_err(|error| self.lost(&error))
+    }
+
+    /// Answers for nothing until it has read to the end of the log again: a snapshot is about to
+    /// take the place of the indexes, which may have more than it says.
+    pub(super) fn begin_again(&self) {
+        self.sign.lock().is_ready = false;
+    }
+
+    /// The indexes are those of a snapshot from now on.
+    pub(super) fn adopt(&self, snapshot: &LogSnapshot) {
+        let (number, epoch) = snapshot.place();
+        *self.log() = LogEnd {
+            applied: number,
+            epoch: Some(epoch),
+            writer: None,
+        };
+        self.sign.lock().sequence = number;
+    }
+
+    /// Where a snapshot that is made from now on begins: the last record that is in the indexes,
+    /// its epoch, and that of the writer. None where this node does not lead.
+    pub(super) fn snapshot_place(&self) -> Option<((u64, u64), u64)> {
+        let log = self.log();
+        let writer = log.writer.as_ref()?;
+        Some(((log.applied, log.epoch?), writer.epoch()))
+    }
+
+    /// Makes what `read` gives the snapshot, at `now`; whether it is.
+    pub(super) fn publish(
+        &self,
+        new: &NewSnapshot,
+        now: Duration,
+        read: &mut dyn FnMut(u64, u64) -> io::Result<Vec<u8>>,
+    ) -> Outcome<bool> {
+        let published = LogSnapshot::publish(&self.objects, new, now, read);
+        published.map_err(|error| self.lost(&error))
+    }
+
+    /// Removes records that a snapshot holds which is old enough at `now`, for the writer of an
+    /// epoch; how many.
+    pub(super) fn cut(&self, leader: u64, now: Duration) -> Outcome<usize> {
+        let cut = LogSnapshot::cut(&self.objects, leader, (now, self.options.grace));
+        cut.map_err(|error| self.lost(&error))
     }
 
     /// Does what a record says, where it is the next one still.
@@ -212,8 +297,8 @@ impl Replica {
         if log.writer.is_some() {
             return Ok(true);
         }
-        let taken = Lease::take(&self.objects, &self.node, (now, self.term));
-        let Some(lease) = taken.map_err(|error| self.lost(&error))? else {
+        let taken = Lease::take(&self.objects, &self.node, (now, self.options.term));
+        let Some(mut lease) = taken.map_err(|error| self.lost(&error))? else {
             self.look(now)?;
             return Ok(false);
         };
@@ -221,8 +306,14 @@ impl Replica {
         let mut visit = self.visit(&mut log, redo, &mut failed);
         let led = SharedLog::lead(&self.objects, place, &mut visit);
         drop(visit);
-        let Some(writer) = self.ended(led, failed)? else {
-            return Ok(false);
+        let writer = match self.ended(led, failed)? {
+            LogLead::Writes(writer) => writer,
+            LogLead::Taken => return Ok(false),
+            LogLead::Cut(_) => {
+                // A snapshot comes first: another may lead meanwhile.
+                let left = lease.give_up(&self.objects, now);
+                return left.map(|()| false).map_err(|error| self.lost(&error));
+            }
         };
         // Its fence is the last record.
         (log.applied, log.epoch) = (writer.last(), Some(writer.epoch()));
@@ -258,10 +349,10 @@ impl Replica {
             *own = None;
             return Ok(());
         }
-        if now + self.term / TERM_PARTS * (TERM_PARTS - 1) < lease.until() {
+        if now + self.options.term / TERM_PARTS * (TERM_PARTS - 1) < lease.until() {
             return Ok(());
         }
-        let renewed = lease.renew(&self.objects, (now, self.term));
+        let renewed = lease.renew(&self.objects, (now, self.options.term));
         let until = lease.until();
         let is_kept = match &renewed {
             Ok(is_ours) => *is_ours,

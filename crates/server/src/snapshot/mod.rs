@@ -14,4 +14,4 @@ mod folder;
 
 pub(crate) use archive::{SnapshotHead, unpack};
 pub(crate) use file::{FileSink, digits, sha256_of};
-pub(crate) use folder::SnapshotFolder;
+pub(crate) use folder::{SnapshotEntry, SnapshotFolder};

@@ -10,6 +10,7 @@
 )]
 
 pub mod process;
+pub mod routed;
 
 use std::path::Path;
 use std::sync::Arc;

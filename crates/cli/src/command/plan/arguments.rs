@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pageway::spec::DEFAULTS;
 use pageway::{ElementType, MemoryWish, Metric, Result};
-use pageway_advisor::{Entry, Goal, UpdatePlan, UpdateWish, Wish};
+use pageway_advisor::{Entry, FleetPrices, FleetWish, Goal, UpdatePlan, UpdateWish, Wish};
 
 use super::{PlanFiles, make, pinned};
 use crate::design::ChoiceArguments;
@@ -20,6 +20,8 @@ Examples:
   pageway plan --data base.fbin --metric l2 --memory 10% --placement bnf --explain
   pageway plan --data base.fbin --metric l2 --memory 20% --updates-per-second 500 --deletes 0.1 \
     --reads-per-update 9
+  pageway plan --data base.fbin --metric l2 --memory 10% --nodes 8 --replicas 2 \
+    --memory-price 2 --disk-price 0.08
 
 Every design that is legal and fits the memory is guessed, some twenty are built over a small sample
 and searched, the best of those over a larger one; what they read over all vectors follows from the
@@ -54,6 +56,9 @@ pub(crate) struct PlanArguments {
 
     #[command(flatten)]
     updates: PlannedUpdates,
+
+    #[command(flatten)]
+    fleet: PlannedFleet,
 
     /// Show every design with the reason why it was not chosen
     #[arg(long)]
@@ -129,6 +134,53 @@ struct PlannedUpdates {
     reads_per_update: f64,
 }
 
+/// Machines that rows are to lie on.
+#[derive(Debug, Args)]
+struct PlannedFleet {
+    /// Machines, of which each holds a part of the rows: predicts queries per second, latency, and
+    /// memory and disk of each
+    #[arg(long, value_name = "N")]
+    nodes: Option<u32>,
+
+    /// Machines that hold the same rows
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "nodes")]
+    replicas: u32,
+
+    /// Microseconds from one machine to another and back
+    #[arg(long, value_name = "US", default_value_t = 200.0, requires = "nodes")]
+    round_trip_us: f64,
+
+    /// Price of a machine for a month, without what follows; one currency for all prices
+    #[arg(long, value_name = "PRICE", requires = "nodes")]
+    node_price: Option<f64>,
+
+    /// Price of 10^9 bytes of memory for a month
+    #[arg(long, value_name = "PRICE", requires = "nodes")]
+    memory_price: Option<f64>,
+
+    /// Price of 10^9 bytes of disk for a month
+    #[arg(long, value_name = "PRICE", requires = "nodes")]
+    disk_price: Option<f64>,
+}
+
+impl PlannedFleet {
+    fn wish(&self) -> Option<FleetWish> {
+        let given = [self.node_price, self.memory_price, self.disk_price];
+        let [node, memory_gb, disk_gb] = given.map(Option::unwrap_or_default);
+        let prices = FleetPrices {
+            node,
+            memory_gb,
+            disk_gb,
+        };
+        Some(FleetWish {
+            nodes: self.nodes?,
+            replicas: self.replicas,
+            round_trip_us: self.round_trip_us,
+            prices: given.iter().any(Option::is_some).then_some(prices),
+        })
+    }
+}
+
 impl PlannedUpdates {
     fn wish(&self) -> Option<UpdateWish> {
         let updates_per_second = self.updates_per_second?;
@@ -174,6 +226,7 @@ impl PlanArguments {
             pins: pinned(&self.pins, &self.choices)?,
             seed: wish.seed,
             updates: self.updates.wish(),
+            fleet: self.fleet.wish(),
             ..Wish::default()
         })
     }

@@ -12,7 +12,7 @@ mod worker;
 
 use pageway_store::IoBackend;
 
-pub use recorder::{ReadTrace, ReadTurn};
+pub use recorder::{ReadPlace, ReadTrace, ReadTurn};
 pub(crate) use worker::{Job, Outcomes, Worker, WorkerShape, WorkerSite, timed_out};
 
 use super::Segment;

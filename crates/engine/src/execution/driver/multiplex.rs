@@ -11,7 +11,7 @@ use std::time::Instant;
 use pageway_store::{PageDone, PageIo, PageRead, clock};
 
 use super::super::{Origin, PageRequest, QueryStats, Search, Segment};
-use super::recorder::Recorder;
+use super::recorder::{ReadPlace, Recorder};
 use super::{Job, Outcomes, Worker, timed_out};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::read_failed;
@@ -150,6 +150,15 @@ pub(super) fn segment_of(segments: &[Segment], request: PageRequest) -> Result<&
     segments.get(usize::from(request.segment)).ok_or_else(stray)
 }
 
+/// Where a read goes, for who records it.
+fn place(request: PageRequest) -> ReadPlace {
+    ReadPlace {
+        segment: request.segment,
+        page: request.page.0,
+        is_last: request.refines(),
+    }
+}
+
 /// A place for one query in flight.
 struct Lane<'t> {
     number: usize,
@@ -207,7 +216,7 @@ impl<'t> Lane<'t> {
             let (file, unit) = segment.pages.place(request.page);
             let first = means.first_files.get(usize::from(request.segment));
             let buffer = means.reads.begin(self.number, request).ok_or_else(stray)?;
-            active.record(|recorder| recorder.sends(buffer));
+            active.record(|recorder| recorder.sends(buffer, place(request)));
             means.io.submit(PageRead {
                 unit,
                 file: first.ok_or_else(stray)? + file,
@@ -310,7 +319,7 @@ impl<'t> Lane<'t> {
     fn finish(&mut self, active: Active, job: &Job<'t>, outcomes: &mut Outcomes) -> Result<()> {
         if let Some(mut recorder) = active.recorder {
             recorder.computed();
-            outcomes.traces.push(recorder.finish());
+            outcomes.traces.push(recorder.finish(self.search.asked()));
         }
         let latency_ns = nanoseconds_since(active.started);
         let mut finished = outcomes.end(&mut self.search, job.near)?;

@@ -34,6 +34,21 @@ pub struct ReadTrace {
     pub query: usize,
     /// Its turns: one, and one more per read.
     pub turns: Vec<ReadTurn>,
+    /// Where each read went, in the order in which they were sent.
+    pub places: Vec<ReadPlace>,
+    /// Numbers of the segments that were asked, in the order in which walks began.
+    pub asked: Vec<u16>,
+}
+
+/// Where a read went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReadPlace {
+    /// Number of the segment.
+    pub segment: u16,
+    /// Page of the segment.
+    pub page: u32,
+    /// Whether it was read at the end, for exact distances alone.
+    pub is_last: bool,
 }
 
 /// Records one query.
@@ -75,7 +90,8 @@ impl Recorder {
     }
 
     /// A read into `buffer` is to go out at the end of this turn.
-    pub(super) fn sends(&mut self, buffer: u32) {
+    pub(super) fn sends(&mut self, buffer: u32, place: ReadPlace) {
+        self.trace.places.push(place);
         if let Some(number) = self.buffers.get_mut(buffer as usize) {
             *number = self.sent;
         }
@@ -98,9 +114,10 @@ impl Recorder {
         self.turn.work_ns = nanoseconds_since(self.mark);
     }
 
-    /// The query is answered.
-    pub(super) fn finish(mut self) -> ReadTrace {
+    /// The query is answered, out of the segments that were `asked`.
+    pub(super) fn finish(mut self, asked: impl Iterator<Item = u16>) -> ReadTrace {
         self.trace.turns.push(self.turn);
+        self.trace.asked.extend(asked);
         self.trace
     }
 }

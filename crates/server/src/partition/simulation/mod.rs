@@ -1,6 +1,11 @@
 //! Nodes that lead one partition in turn, over a store in memory: they are paused between any two
-//! steps and go on as if nothing had been, are killed and come back with an older position, have
-//! clocks of their own, and lose the store for a while. Everything follows from a seed.
+//! steps and go on as if nothing had been, are killed and come back with an older position or with
+//! nothing, have clocks of their own, make snapshots and cut the log. Everything follows from a
+//! seed.
+//!
+//! ```text
+//! node    a replica with its points, and what it does      here   the world, and what must hold
+//! ```
 //!
 //! What must hold, whatever they do:
 //!
@@ -14,6 +19,8 @@
     reason = "a simulation that goes wrong fails its test"
 )]
 
+mod node;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,58 +31,16 @@ use object_store::path::Path;
 use pageway::lab::SplitMix64;
 use pageway_object::{Objects, SharedLog};
 
-use super::replica::Replica;
+use self::node::{PartitionNode, Rows, SimChange, redo};
 use crate::cluster::Leaders;
-use crate::failure::Outcome;
 
 const SEEDS: u64 = 1000;
-const STEPS: usize = 300;
+const STEPS: usize = 400;
 const NODES: u64 = 3;
 const KEYS: u64 = 5;
 const TERM: Duration = Duration::from_millis(200);
-
-/// What points have become: the last number that was put at each key.
-type Rows = BTreeMap<u64, u64>;
-
-/// A change: a key, and what is put there; 0 takes it away. Every other one is of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct SimChange(u64, u64);
-
-impl SimChange {
-    fn encode(self) -> Vec<u8> {
-        [self.0.to_le_bytes(), self.1.to_le_bytes()].concat()
-    }
-
-    fn decode(record: &[u8]) -> Self {
-        let (numbers, _) = record.as_chunks();
-        Self(
-            u64::from_le_bytes(numbers[0]),
-            u64::from_le_bytes(numbers[1]),
-        )
-    }
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "a replica may be refused")]
-fn redo(rows: &mut Rows, record: &[u8]) -> Outcome<()> {
-    let SimChange(key, value) = SimChange::decode(record);
-    if value == 0 {
-        rows.remove(&key);
-    } else {
-        rows.insert(key, value);
-    }
-    Ok(())
-}
-
-struct SimNode {
-    replica: Replica,
-    rows: Rows,
-    /// What it comes back with; its rows may have more.
-    position: u64,
-    /// Milliseconds that its clock is ahead of that of the world.
-    ahead: u64,
-    /// A change that it was asked for, and what had been acknowledged by then.
-    begun: Option<(SimChange, u64)>,
-}
+/// How old snapshots are when their records go: older than what some nodes have missed.
+const GRACE: Duration = Duration::from_millis(100);
 
 struct World {
     random: SplitMix64,
@@ -83,7 +48,9 @@ struct World {
     /// What checks look by.
     objects: Objects,
     now: u64,
-    nodes: Vec<SimNode>,
+    nodes: Vec<PartitionNode>,
+    /// All records, as far as they were looked at: those that were cut are nowhere else.
+    records: Vec<(u64, Vec<u8>)>,
     leaders: Leaders,
     /// By the numbers of their records.
     acknowledged: BTreeMap<u64, SimChange>,
@@ -99,30 +66,28 @@ struct Counts {
     lost: u64,
     reads: u64,
     killed: u64,
+    snapshots: u64,
+    cut: u64,
+    begun_anew: u64,
 }
 
 fn objects(store: &Arc<dyn ObjectStore>) -> Objects {
     Objects::new(Arc::clone(store), Path::from("p"), "memory://p").unwrap()
 }
 
-fn replica(store: &Arc<dyn ObjectStore>, node: usize) -> Replica {
-    Replica::new(objects(store), ("p", &format!("n{node}")), TERM)
-}
-
 impl World {
     fn new(seed: u64) -> Self {
         let mut random = SplitMix64::new(seed);
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-        let nodes = (0..NODES as usize).map(|node| SimNode {
-            replica: replica(&store, node),
-            rows: Rows::new(),
-            position: 0,
-            ahead: random.below(TERM.as_millis() as u64),
-            begun: None,
-        });
+        let mut node = |number| {
+            let ahead = random.below(TERM.as_millis() as u64);
+            PartitionNode::new(&store, number, ahead)
+        };
+        let nodes = (0..NODES as usize).map(&mut node).collect();
         Self {
             now: 1000,
-            nodes: nodes.collect(),
+            nodes,
+            records: Vec::new(),
             leaders: Leaders::default(),
             acknowledged: BTreeMap::new(),
             next_value: 1,
@@ -146,8 +111,8 @@ impl World {
                     .hear(&name_of(node), &[self.nodes[node].replica.sign()]),
                 8..10 => self.ask(),
                 10..13 => self.go_on(node),
-                13 if self.random.below(4) == 0 => self.kill(node),
-                13 => self.nodes[node].position = self.nodes[node].replica.sign().sequence,
+                13 => self.interrupt(node),
+                14 => self.archive(node),
                 _ => self.read(node),
             }
         }
@@ -174,18 +139,49 @@ impl World {
         if own.begun.is_some() {
             return;
         }
-        let rows = &mut own.rows;
         if step == 1 {
-            let led = own.replica.sign().leads;
-            let leads = own
-                .replica
-                .lead(now, &mut |record| redo(rows, record))
-                .unwrap();
-            self.counts.led += u64::from(leads && !led);
-        } else if let Some(record) = own.replica.next().unwrap() {
-            let taken = own.replica.take(&record, &mut |record| redo(rows, record));
-            taken.unwrap();
+            self.counts.led += u64::from(own.lead(now));
+        } else {
+            own.follow();
         }
+    }
+
+    /// A node is killed, at times with its disk, or notes its position.
+    fn interrupt(&mut self, node: usize) {
+        match self.random.below(12) {
+            0 => {
+                self.nodes[node].lose(&self.store, node);
+                self.counts.begun_anew += 1;
+            }
+            1 | 2 => self.kill(node),
+            _ => self.nodes[node].position = self.nodes[node].replica.sign().sequence,
+        }
+    }
+
+    /// A node goes on with its snapshot, however long ago it was begun, or cuts the log.
+    fn archive(&mut self, node: usize) {
+        // What is cut cannot be looked at afterwards.
+        self.learn();
+        let (now, cuts) = (self.clock(node), self.random.below(3) == 0);
+        let own = &mut self.nodes[node];
+        if cuts {
+            let epoch = own.epoch;
+            self.counts.cut += own.replica.cut(epoch, now).unwrap() as u64;
+        } else if own.snapshot.is_some() {
+            self.counts.snapshots += u64::from(own.publish_snapshot(now));
+        } else {
+            own.begin_snapshot();
+        }
+    }
+
+    /// Looks at the records that came since.
+    fn learn(&mut self) {
+        let (after, records) = (self.records.len() as u64, &mut self.records);
+        let read = SharedLog::read(&self.objects, after, &mut |record| {
+            records.push((record.epoch, record.bytes));
+            Ok(())
+        });
+        assert_eq!(read.unwrap(), self.records.len() as u64);
     }
 
     /// A client asks the node that the router takes for the leader.
@@ -254,45 +250,40 @@ impl World {
     }
 
     fn kill(&mut self, node: usize) {
-        let fresh = replica(&self.store, node);
-        let own = &mut self.nodes[node];
-        fresh.resume(own.position);
-        (own.replica, own.begun) = (fresh, None);
+        self.nodes[node].restart(&self.store, node);
         self.counts.killed += 1;
     }
 
     /// A read through the router, which a node may answer or not.
     fn read(&mut self, node: usize) {
         let least = self.leaders.least("p");
-        let own = &self.nodes[node];
-        if own.replica.check_read(least).is_err() {
+        if self.nodes[node].replica.check_read(least).is_err() {
             return;
         }
-        let sequence = own.replica.sign().sequence;
+        let sequence = self.nodes[node].replica.sign().sequence;
         assert!(sequence >= least);
-        assert_eq!(own.rows, self.history(sequence).1, "up to {sequence}");
+        let history = self.history(sequence);
+        assert_eq!(self.nodes[node].rows, history, "up to {sequence}");
         self.counts.reads += 1;
     }
 
-    /// The records of the log, and what they make of points up to a number.
-    fn history(&self, up_to: u64) -> (Vec<(u64, Vec<u8>)>, Rows) {
-        let (mut records, mut rows) = (Vec::new(), Rows::new());
-        let read = SharedLog::read(&self.objects, 0, &mut |record| {
-            if record.number <= up_to && !record.bytes.is_empty() {
-                redo(&mut rows, &record.bytes).unwrap();
+    /// What the log makes of points up to a number.
+    fn history(&mut self, up_to: u64) -> Rows {
+        self.learn();
+        let mut rows = Rows::new();
+        for (_, bytes) in self.records.iter().take(up_to as usize) {
+            if !bytes.is_empty() {
+                redo(&mut rows, bytes).unwrap();
             }
-            records.push((record.epoch, record.bytes));
-            Ok(())
-        });
-        assert_eq!(read.unwrap(), records.len() as u64);
-        (records, rows)
+        }
+        rows
     }
 
     fn conclude(&mut self) {
-        let (records, _) = self.history(0);
-        assert!(records.is_sorted_by_key(|(epoch, _)| *epoch));
+        self.learn();
+        assert!(self.records.is_sorted_by_key(|(epoch, _)| *epoch));
         for (number, change) in &self.acknowledged {
-            assert_eq!(records[*number as usize - 1].1, change.encode());
+            assert_eq!(self.records[*number as usize - 1].1, change.encode());
         }
         // All of them read on, and one leads after that.
         self.now += 10 * TERM.as_millis() as u64;
@@ -302,24 +293,13 @@ impl World {
             self.nodes[node].replica.leave(self.clock(node)).unwrap();
         }
         let clock = self.clock(last) + 10 * TERM;
-        let own = &mut self.nodes[last];
-        let rows = &mut own.rows;
-        assert!(
-            own.replica
-                .lead(clock, &mut |record| redo(rows, record))
-                .unwrap()
-        );
+        while self.nodes[last].follow() {}
+        assert!(self.nodes[last].lead(clock));
         for node in 0..NODES as usize {
-            let own = &mut self.nodes[node];
-            while let Some(record) = own.replica.next().unwrap() {
-                let rows = &mut own.rows;
-                own.replica
-                    .take(&record, &mut |record| redo(rows, record))
-                    .unwrap();
-            }
+            while self.nodes[node].follow() {}
+            let rows = self.history(u64::MAX);
             let sign = self.nodes[node].replica.sign();
-            let (records, rows) = self.history(u64::MAX);
-            assert_eq!(sign.sequence, records.len() as u64);
+            assert_eq!(sign.sequence, self.records.len() as u64);
             assert_eq!(self.nodes[node].rows, rows);
         }
     }
@@ -341,6 +321,9 @@ fn there_is_one_acknowledged_history_whoever_leads() {
         sum.lost += counts.lost;
         sum.reads += counts.reads;
         sum.killed += counts.killed;
+        sum.snapshots += counts.snapshots;
+        sum.cut += counts.cut;
+        sum.begun_anew += counts.begun_anew;
     }
     // What is tried for is there, so that the above is no praise of nothing.
     assert!(
@@ -349,4 +332,6 @@ fn there_is_one_acknowledged_history_whoever_leads() {
     );
     assert!(sum.led > 2 * SEEDS && sum.refused > SEEDS, "{sum:?}");
     assert!(sum.lost > SEEDS / 10 && sum.killed > SEEDS, "{sum:?}");
+    assert!(sum.snapshots > SEEDS / 2 && sum.cut > SEEDS, "{sum:?}");
+    assert!(sum.begun_anew > SEEDS / 2, "{sum:?}");
 }
