@@ -100,7 +100,7 @@ fn reads_tell_their_segment_and_segments_that_are_not_asked_have_none() {
         assert!(trace.places.iter().all(|place| known(place.segment)));
         asked += trace.asked.len();
     }
-    assert!(asked >= 20 && asked < 20 * 6, "{asked}");
+    assert!((20..20 * 6).contains(&asked), "{asked}");
 }
 
 #[test]

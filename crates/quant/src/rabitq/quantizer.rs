@@ -151,7 +151,9 @@ impl RaBitQuantizer {
         let factors = Factors::read(self.layout.factors, code);
         let scale = self.decoding_scale(factors, &values);
         self.frame.undo(kernels, &mut values, out);
-        out.iter_mut().for_each(|out| *out *= scale);
+        for out in out.iter_mut() {
+            *out *= scale;
+        }
     }
 
     /// The centroid of a number.

@@ -15,7 +15,9 @@ const DIMENSION: usize = 48;
 fn errors(metric: Guide, rotation: crate::rabitq::Rotation, origin: f32) -> (f64, f64, f64) {
     // A heap of rows around each of some centres.
     let mut centres = normal(20, DIMENSION, 3);
-    centres.iter_mut().for_each(|value| *value += origin);
+    for value in &mut centres {
+        *value += origin;
+    }
     let noise: Vec<f32> = normal(1200, DIMENSION, 4)
         .iter()
         .map(|v| (v - 1.0) * 0.2)
