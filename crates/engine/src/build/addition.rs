@@ -302,6 +302,7 @@ fn plan_of(
         graph: GraphPlan::Whole,
         threads: limits.threads.max(1),
         planned_threads: limits.threads.max(1),
+        passed_over: None,
     };
     plan.fit(resident, &options)?;
     Ok(plan)

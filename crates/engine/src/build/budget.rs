@@ -140,6 +140,8 @@ pub(super) struct BuildPlan {
     pub(super) threads: usize,
     /// Threads whose memory is planned for: sample, parts and shards depend on it.
     pub(super) planned_threads: usize,
+    /// Why it is not of another form, where memory of the build is the reason.
+    pub(super) passed_over: Option<String>,
 }
 
 impl BuildPlan {
@@ -185,7 +187,7 @@ impl BuildPlan {
             .build_memory
             .map_or_else(half_of_the_machine, |wish| wish.resolve(choice.raw_bytes()))
             .saturating_sub(cut.order_bytes());
-        choice.first(index_memory, |spec| {
+        let (plan, passed_over) = choice.first(index_memory, |spec| {
             codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
             let threads = thread_count(options.threads);
             let mut plan = Self {
@@ -201,12 +203,17 @@ impl BuildPlan {
                 graph: GraphPlan::Whole,
                 threads,
                 planned_threads: threads.max(PLANNED_THREADS),
+                passed_over: None,
             };
             // Rows that are narrowed are copied.
             let resident = input.vectors.resident().is_some() && element == vectors.element;
             let resident = resident && !cut.is_by_space();
             plan.fit(resident, options)?;
             Ok(plan)
+        })?;
+        Ok(Self {
+            passed_over,
+            ..plan
         })
     }
 

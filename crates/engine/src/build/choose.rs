@@ -48,6 +48,18 @@ impl Refused {
         self.error
     }
 
+    /// What to say where another form is taken since the build of this one lacks memory.
+    fn passes_over(&self, form: &Form) -> Option<String> {
+        let is_told = self.budget == Budget::Build && !form.name.is_empty();
+        is_told.then(|| {
+            format!(
+                "form '{}' was passed over, which searches have memory for: {}",
+                form.name,
+                self.error.context()
+            )
+        })
+    }
+
     /// Of two refusals the one that came later, or asks for less.
     pub(super) fn or(self, other: Self) -> Self {
         let further = |one: &Self| (one.budget, std::cmp::Reverse(one.least));
@@ -98,21 +110,26 @@ impl SpecChoice<'_> {
     /// What `make` makes of the first form that it can be made of, in the spec that makes the most
     /// of `memory_bytes` for the longest run: with the longest codes that memory holds, up to a
     /// useful length; or, where codes may lie in pages, with as many of them in memory as it holds.
+    /// Beside it, why a form before that was passed over that searches have memory for.
     pub(super) fn first<T>(
         &self,
         memory_bytes: u64,
         make: impl Fn(IndexSpec) -> OrRefused<T>,
-    ) -> Result<T> {
-        let made = |form: &Form| self.spec_of(form, memory_bytes).and_then(&make);
-        let mut forms = self.forms();
-        let Some(form) = forms.next() else {
-            return Err(self.no_such_form());
-        };
-        let mut choice = made(form);
-        for form in forms {
-            choice = choice.or_else(|refused| made(form).map_err(|other| refused.or(other)));
+    ) -> Result<(T, Option<String>)> {
+        let (mut passed_over, mut refused) = (None, None::<Refused>);
+        for form in self.forms() {
+            match self.spec_of(form, memory_bytes).and_then(&make) {
+                Ok(made) => return Ok((made, passed_over)),
+                Err(other) => {
+                    passed_over = passed_over.or_else(|| other.passes_over(form));
+                    refused = Some(match refused {
+                        Some(refused) => refused.or(other),
+                        None => other,
+                    });
+                }
+            }
         }
-        choice.map_err(|refused| refused.error)
+        Err(refused.map_or_else(|| self.no_such_form(), Refused::into_error))
     }
 
     /// Forms that may be taken.

@@ -40,6 +40,8 @@ pub struct BuildOutline {
     pub disk_bytes: u64,
     /// Threads.
     pub threads: usize,
+    /// What the user should know before: a form that the memory of the build is too little for.
+    pub warnings: Vec<String>,
 }
 
 impl Index {
@@ -76,6 +78,7 @@ fn outline(input: &BuildInput<'_>, options: &BuildOptions) -> Result<BuildOutlin
         sample_rows: plan.sample_rows,
         disk_bytes: disk_bytes(&plan)?,
         threads: plan.threads,
+        warnings: plan.passed_over.into_iter().collect(),
         spec,
         stored: element,
     })
@@ -162,6 +165,28 @@ mod tests {
             let usual = pieces(230_000_000);
             assert_eq!(pieces(280_000_000), usual, "{form}");
         }
+    }
+
+    #[test]
+    fn a_form_that_the_build_has_no_memory_for_is_told_of() {
+        let rows = Imagined(3_000_000);
+        let input = BuildInput::new(&rows, "rows");
+        let outline = |build_memory| {
+            let options = BuildOptions::default()
+                .with_memory(MemoryWish::Share(0.2))
+                .with_build_memory(MemoryWish::Bytes(build_memory));
+            Index::outline(&input, &options).unwrap()
+        };
+        let (little, usual) = (outline(73_000_000), outline(1_000_000_000));
+        assert_ne!(little.spec.layout, usual.spec.layout);
+        assert!(usual.warnings.is_empty(), "{:?}", usual.warnings);
+        assert_eq!(little.warnings.len(), 1);
+        let warning = &little.warnings[0];
+        assert!(
+            warning.starts_with("form 'clustered' was passed over"),
+            "{warning}"
+        );
+        assert!(warning.contains("the smallest that works"), "{warning}");
     }
 
     #[test]

@@ -533,6 +533,7 @@ pub(super) fn report(
     let k = 10.min(manifest.node_count());
     let reachable = calibration.list_size_for(k, options.recall);
     let mut warnings = stages.lengths.warnings();
+    warnings.extend(plan.passed_over.clone());
     if let Err(error) = &reachable {
         warnings.push(error.context().to_owned());
     }

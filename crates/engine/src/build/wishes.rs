@@ -31,7 +31,8 @@ impl BuildOptions {
     /// works.
     pub fn spec_for(&self, shape: Shape, nodes: u32) -> Result<IndexSpec> {
         let choice = self.choice(shape, nodes)?;
-        choice.first(choice.search_memory(), Ok)
+        let (spec, _) = choice.first(choice.search_memory(), Ok)?;
+        Ok(spec)
     }
 
     /// What these options wish a design to be; nothing where codes or graph of another index settle

@@ -59,9 +59,13 @@ pub(super) fn describe(outline: &BuildOutline, options: &BuildOptions) -> String
         .fold(Facts::new(), |facts, (policy, choice)| {
             facts.fact(policy.name.replace('_', " "), choice)
         });
+    let warnings = outline.warnings.iter();
+    let warnings: String = warnings
+        .map(|warning| format!("\nWarning: {warning}\n"))
+        .collect();
     format!(
         "Nothing is built. A build without --dry-run would make:\n\n{}\nIts choices, which \
-         'pageway explain' has words for\n{}",
+         'pageway explain' has words for\n{}{warnings}",
         facts.render(),
         choices.render()
     )
