@@ -8,7 +8,7 @@ use pageway_store::{FileEntry, Vfs};
 use pageway_types::{ElementType, Progress, RowId};
 
 use super::attributes::{AttributeBuild, DocumentsById};
-use super::budget::{BuildKind, BuildPlan, GraphPlan};
+use super::budget::{BuildKind, BuildPlan, BuildThreads, GraphPlan};
 use super::calibrate::held_out_rows;
 use super::choose::{OrRefused, Refused};
 use super::course::Course;
@@ -105,7 +105,7 @@ impl Addition<'_> {
             index_disk_bytes(&plan)? + u64::from(rows) * ID_DISK_BYTES,
             peak_temporary_bytes(&plan),
         )?;
-        let pool = thread_pool(plan.threads)?;
+        let pool = thread_pool(plan.threads.working)?;
         let quantizers = self.donor.map(taken_over).transpose()?;
         let course = Course::of_part(self.progress);
         let pipeline = Pipeline {
@@ -300,8 +300,10 @@ fn plan_of(
         sample_rows: sample_rows.min(rows.into()),
         parts: None,
         graph: GraphPlan::Whole,
-        threads: limits.threads.max(1),
-        planned_threads: limits.threads.max(1),
+        threads: BuildThreads {
+            working: limits.threads.max(1),
+            planned: limits.threads.max(1),
+        },
         passed_over: None,
     };
     plan.fit(resident, &options)?;

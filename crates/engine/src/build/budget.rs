@@ -118,6 +118,15 @@ impl GraphPlan {
     }
 }
 
+/// Threads of a build.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BuildThreads {
+    /// Those that work.
+    pub(super) working: usize,
+    /// Those whose memory is planned for: sample, parts and shards depend on it.
+    pub(super) planned: usize,
+}
+
 /// What a build will do.
 #[derive(Clone, Debug)]
 pub(super) struct BuildPlan {
@@ -136,10 +145,7 @@ pub(super) struct BuildPlan {
     /// Rows of a part at most, where rows are put in the order of nodes part by part.
     pub(super) parts: Option<u32>,
     pub(super) graph: GraphPlan,
-    /// Threads that work.
-    pub(super) threads: usize,
-    /// Threads whose memory is planned for: sample, parts and shards depend on it.
-    pub(super) planned_threads: usize,
+    pub(super) threads: BuildThreads,
     /// Why it is not of another form, where memory of the build is the reason.
     pub(super) passed_over: Option<String>,
 }
@@ -189,7 +195,7 @@ impl BuildPlan {
             .saturating_sub(cut.order_bytes());
         let (plan, passed_over) = choice.first(index_memory, |spec| {
             codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
-            let threads = thread_count(options.threads);
+            let working = thread_count(options.threads);
             let mut plan = Self {
                 kind: BuildKind::Whole,
                 spec,
@@ -201,8 +207,10 @@ impl BuildPlan {
                 sample_rows: SAMPLE_ROWS.min(cut.rows().into()),
                 parts: None,
                 graph: GraphPlan::Whole,
-                threads,
-                planned_threads: threads.max(PLANNED_THREADS),
+                threads: BuildThreads {
+                    working,
+                    planned: working.max(PLANNED_THREADS),
+                },
                 passed_over: None,
             };
             // Rows that are narrowed are copied.
@@ -282,13 +290,13 @@ impl BuildPlan {
     /// Chooses the sizes of pieces, and of the sample, which fit. Memory beyond what pieces usually
     /// take changes none of them, so it changes no byte of the index.
     fn cut_into_pieces(&mut self, resident: bool) {
-        let given = (self.budget_bytes, self.planned_threads);
-        self.planned_threads = 1;
+        let given = (self.budget_bytes, self.threads.planned);
+        self.threads.planned = 1;
         let usual = self.usual_bytes().max(self.least_of_pieces() + USUAL_BYTES);
         self.budget_bytes = self.budget_bytes.min(usual);
-        self.planned_threads = given.1.max(PLANNED_THREADS);
-        while self.planned_threads > 1 && self.least_of_pieces() > self.budget_bytes {
-            self.planned_threads /= 2;
+        self.threads.planned = given.1.max(PLANNED_THREADS);
+        while self.threads.planned > 1 && self.least_of_pieces() > self.budget_bytes {
+            self.threads.planned /= 2;
         }
         self.parts = self.can_part().then(|| self.part_capacity());
         if !self.has_clusters() {
@@ -302,7 +310,7 @@ impl BuildPlan {
         }
         self.settle_sample(resident);
         self.budget_bytes = given.0;
-        self.threads = self.threads.min(self.planned_threads);
+        self.threads.working = self.threads.working.min(self.threads.planned);
     }
 
     /// The least that pieces, and codes trained on few rows, take.
@@ -334,10 +342,10 @@ impl BuildPlan {
     /// Halves the threads until what each needs for itself fits the budget with the rest.
     fn settle_threads(&mut self, resident: bool, options: &BuildOptions) -> OrRefused<()> {
         let fits = |plan: &Self| plan.refuse_below_least(resident, options);
-        while self.planned_threads > 1 && fits(self).is_err() {
-            self.planned_threads /= 2;
+        while self.threads.planned > 1 && fits(self).is_err() {
+            self.threads.planned /= 2;
         }
-        self.threads = self.threads.min(self.planned_threads);
+        self.threads.working = self.threads.working.min(self.threads.planned);
         fits(self)
     }
 
@@ -501,7 +509,7 @@ impl BuildPlan {
         let dimension = self.spec.shape.dimension as usize;
         let rows = sample_rows as usize;
         let sample = rows as u64 * dimension as u64 * 4;
-        let threads = self.planned_threads;
+        let threads = self.threads.planned;
         let bytes = |spec: &TrainingSpec| {
             if self.kind.trains() {
                 spec.train_bytes(rows, dimension, threads)
@@ -530,7 +538,7 @@ impl BuildPlan {
             nodes * (self.row_bytes() + ids)
         };
         let shape = self.spec.shape;
-        let threads = self.planned_threads;
+        let threads = self.threads.planned;
         let peak = match (resolve::cluster_spec(&self.spec), algorithm(&self.spec)) {
             (Some(spec), _) => {
                 clusters_bytes(nodes, shape.vectors(), shape.metric.guide(), &spec, threads)
@@ -553,7 +561,7 @@ impl BuildPlan {
     fn shard_bytes(&self, nodes: u64) -> u64 {
         let shape = self.spec.shape.vectors();
         let graph = self.shard_algorithm().map_or(u64::MAX, |algorithm| {
-            algorithm.bytes(shape, nodes, self.planned_threads)
+            algorithm.bytes(shape, nodes, self.threads.planned)
         });
         let per_node = self.row_bytes() + NORM_BYTES + size_of::<u32>() as u64;
         let shards = SHARDS_PER_FILL * u64::from(self.node_count).div_ceil(nodes);

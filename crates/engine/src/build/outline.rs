@@ -77,7 +77,7 @@ fn outline(input: &BuildInput<'_>, options: &BuildOptions) -> Result<BuildOutlin
         shard_nodes: plan.graph.capacity().or(plan.parts),
         sample_rows: plan.sample_rows,
         disk_bytes: disk_bytes(&plan)?,
-        threads: plan.threads,
+        threads: plan.threads.working,
         warnings: plan.passed_over.into_iter().collect(),
         spec,
         stored: element,

@@ -79,7 +79,7 @@ impl BuildPlan {
 
     /// What finding the clusters of `rows` rows takes, and what is held of those of all.
     fn clustering_bytes(&self, rows: u64, spec: &ClusterSpec) -> (u64, u64) {
-        let (shape, threads) = (self.spec.shape, self.planned_threads);
+        let (shape, threads) = (self.spec.shape, self.threads.planned);
         let finding = clusters_bytes(rows, shape.vectors(), shape.metric.guide(), spec, threads);
         let means = spec.clusters(self.node_count) + spec.groups(self.node_count);
         // Each vector of means may have grown to twice what it holds.

@@ -140,7 +140,7 @@ pub(super) fn build_planned(
     (plan, codebook): (&BuildPlan, Option<&SharedCodebook>),
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
-    let pool = thread_pool(plan.threads)?;
+    let pool = thread_pool(plan.threads.working)?;
     let mut stages = Stages::start();
     let arrangement = if plan.cut.is_by_space() {
         Some(arrangement((input, options), plan, &pool, progress)?)

@@ -59,10 +59,10 @@ pub(super) fn describe(outline: &BuildOutline, options: &BuildOptions) -> String
         .fold(Facts::new(), |facts, (policy, choice)| {
             facts.fact(policy.name.replace('_', " "), choice)
         });
-    let warnings = outline.warnings.iter();
-    let warnings: String = warnings
-        .map(|warning| format!("\nWarning: {warning}\n"))
-        .collect();
+    let mut warnings = String::new();
+    for warning in &outline.warnings {
+        warnings.push_str(&format!("\nWarning: {warning}\n"));
+    }
     format!(
         "Nothing is built. A build without --dry-run would make:\n\n{}\nIts choices, which \
          'pageway explain' has words for\n{}{warnings}",

@@ -47,7 +47,7 @@ impl SteppedBuild<'_> {
         if workspace.scratch.find_bytes(END)?.is_some() {
             return Ok(true);
         }
-        let pool = thread_pool(self.plan.threads)?;
+        let pool = thread_pool(self.plan.threads.working)?;
         let given = (self.input, self.options);
         let cut = self.plan.cut;
         let arranged = cut.is_by_space();

@@ -45,7 +45,7 @@ impl SteppedBuild<'_> {
         }
         stages.end("join segments");
         let (pool, course) = (
-            thread_pool(self.plan.threads)?,
+            thread_pool(self.plan.threads.working)?,
             Course::of_part(self.progress),
         );
         let stored = stored.input();

@@ -86,7 +86,7 @@ impl SteppedBuild<'_> {
             held_out: held_out.as_deref(),
         };
         let (pool, course) = (
-            thread_pool(self.plan.threads)?,
+            thread_pool(self.plan.threads.working)?,
             Course::of_part(self.progress),
         );
         let build = self.build_of((input, &stored), workspace, (&pool, &course));
