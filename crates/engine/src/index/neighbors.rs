@@ -5,7 +5,7 @@ use pageway_types::NoProgress;
 use super::watch::{Notes, Watch};
 use super::{Index, Version};
 use crate::error::Result;
-use crate::execution::driver::{Outcomes, WorkerShape};
+use crate::execution::driver::Outcomes;
 use crate::execution::{CallLists, MetRows, Neighbor, QueryStats};
 use crate::options::{Effort, Queries, SearchOptions};
 
@@ -29,9 +29,7 @@ impl Version {
         let options = SearchOptions::default();
         let fits = |size: u32| {
             let sizes = self.sizes(&options, size);
-            sizes.is_ok_and(|sizes| {
-                self.worker_bytes(&WorkerShape::compact(1, sizes)) <= self.for_searches()
-            })
+            sizes.is_ok_and(|sizes| self.has_room(sizes))
         };
         crate::memory::largest(1, most.max(1), fits)
     }
