@@ -136,7 +136,10 @@ class Trial:
         # Half as many rows again come later.
         made = SETS[name](self.rng, asked.queries + asked.rows * 3 // 2)
         order = self.rng.permutation(len(made.rows))
-        self.metric, rows = made.metric, made.rows[order]
+        rows = made.rows[order]
+        self.metric = made.metric
+        if rows.dtype == np.float64:
+            rows = rows.astype(np.float32)
         self.queries, self.rows = rows[: asked.queries], rows[asked.queries :]
         self.suffix = SUFFIX[rows.dtype.kind]
         self.place = asked.work / f"{name}-{memory:g}"

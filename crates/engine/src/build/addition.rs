@@ -37,8 +37,8 @@ const SAMPLE_ROWS: u64 = 65_536;
 /// Rows that a partition is planned with, where nothing is trained.
 const PARTITION_ROWS: u64 = 8192;
 
-/// Rows that stand in for queries where a segment is calibrated.
-const CALIBRATION_QUERIES: u32 = 200;
+/// Rows that stand in for queries where a segment is calibrated, and where memory holds fewer.
+pub(crate) const CALIBRATION_QUERIES: [u32; 2] = [500, 200];
 
 /// What a segment is made of, and within what.
 pub(crate) struct Addition<'a> {
@@ -55,8 +55,8 @@ pub(crate) struct Addition<'a> {
     /// The segment whose quantizers are taken over; trained where absent.
     pub(crate) donor: Option<Source<'a>>,
     pub(crate) limits: AdditionLimits,
-    /// Whether recall is measured on it.
-    pub(crate) calibrates: bool,
+    /// Rows that stand in for queries where recall is measured on it; none where it is not.
+    pub(crate) calibration_queries: u32,
     /// Segments that the rows come from, where their lists are to be kept if memory is enough.
     pub(crate) kept: Option<KeptLists<'a>>,
     pub(crate) progress: &'a dyn Progress,
@@ -91,7 +91,7 @@ impl Addition<'_> {
     /// `InvalidInput` with the least that works where memory is too small, `NoSpace` before
     /// anything is written where the disk is, and those of a build.
     pub(crate) fn build(&self) -> Result<Added> {
-        let options = options_of(self.spec);
+        let options = options_of(self.spec, self.kind());
         let rows = Cut::whole(self.input)?.rows();
         let mut spec = self.spec.clone();
         let given = std::mem::replace(&mut spec.shape.element, self.input.vectors.shape().element);
@@ -129,7 +129,7 @@ impl Addition<'_> {
         }
         entry.files.ids = Some(self.ids(&built.order, &entry)?);
         entry.files.attributes = self.attributes(&entry)?;
-        let calibration = if self.calibrates {
+        let calibration = if self.calibration_queries > 0 {
             let held_out = held_out_rows(self.input, &options);
             let nodes = held_out
                 .map(|rows| built.order.nodes_of(&rows))
@@ -153,7 +153,7 @@ impl Addition<'_> {
     fn kind(&self) -> BuildKind {
         BuildKind::Added {
             trains: self.donor.is_none(),
-            calibrates: self.calibrates,
+            calibration_queries: self.calibration_queries,
         }
     }
 
@@ -210,7 +210,8 @@ pub(crate) struct AdditionSize {
     pub(crate) resident: bool,
     /// Whether quantizers are taken over.
     pub(crate) has_donor: bool,
-    pub(crate) calibrates: bool,
+    /// Rows that stand in for queries where recall is measured.
+    pub(crate) calibration_queries: u32,
 }
 
 /// Whether a segment can be built within the limits.
@@ -224,7 +225,7 @@ pub(crate) fn check_addition(
 ) -> Result<()> {
     let kind = BuildKind::Added {
         trains: !size.has_donor,
-        calibrates: size.calibrates,
+        calibration_queries: size.calibration_queries,
     };
     let check = |spec: &IndexSpec| plan(spec, (size.rows, size.resident), kind, limits);
     check(spec)?;
@@ -237,12 +238,19 @@ pub(crate) fn check_addition(
     Ok(())
 }
 
-fn options_of(spec: &IndexSpec) -> BuildOptions {
+fn options_of(spec: &IndexSpec, kind: BuildKind) -> BuildOptions {
+    let calibration_queries = match kind {
+        BuildKind::Added {
+            calibration_queries,
+            ..
+        } => calibration_queries,
+        BuildKind::Whole => 0,
+    };
     BuildOptions {
         metric: spec.shape.metric,
         seed: spec.seed,
         page_bytes: spec.layout.page_bytes,
-        calibration_queries: CALIBRATION_QUERIES,
+        calibration_queries,
         ..BuildOptions::default()
     }
 }
@@ -284,7 +292,7 @@ fn plan_of(
     limits: AdditionLimits,
 ) -> OrRefused<BuildPlan> {
     spec.validate()?;
-    let options = options_of(&spec);
+    let options = options_of(&spec, kind);
     let sample_rows = match kind {
         BuildKind::Added { trains: false, .. } => PARTITION_ROWS,
         BuildKind::Added { .. } | BuildKind::Whole => SAMPLE_ROWS,

@@ -78,25 +78,14 @@ pub(super) enum BuildKind {
     Added {
         /// Whether its quantizers are trained, or taken over.
         trains: bool,
-        /// Whether recall is measured on it.
-        calibrates: bool,
+        /// Rows that stand in for queries where recall is measured on it; none where it is not.
+        calibration_queries: u32,
     },
 }
 
 impl BuildKind {
     const fn trains(self) -> bool {
         matches!(self, Self::Whole | Self::Added { trains: true, .. })
-    }
-
-    const fn calibrates(self) -> bool {
-        matches!(
-            self,
-            Self::Whole
-                | Self::Added {
-                    calibrates: true,
-                    ..
-                }
-        )
     }
 }
 
@@ -480,7 +469,7 @@ impl BuildPlan {
         let graph = self
             .piecewise_bytes()
             .map_or(whole, |bytes| bytes.min(whole));
-        let calibrating = if self.kind.calibrates() && options.calibration_queries > 0 {
+        let calibrating = if options.calibration_queries > 0 {
             searching + self.calibration_bytes(options)
         } else if self.counts_visits() {
             searching + STAGE_BYTES

@@ -73,7 +73,7 @@ mod workspace;
 mod write;
 
 pub(crate) use addition::{
-    Added, Addition, AdditionLimits, AdditionSize, added_spec, check_addition,
+    Added, Addition, AdditionLimits, AdditionSize, CALIBRATION_QUERIES, added_spec, check_addition,
 };
 pub(crate) use attributes::DocumentsById;
 pub(crate) use budget::rewrite_bytes;

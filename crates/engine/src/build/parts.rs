@@ -453,7 +453,7 @@ mod tests {
         };
         let kind = BuildKind::Added {
             trains: false,
-            calibrates: false,
+            calibration_queries: 0,
         };
         super::super::addition::plan(&spec, (ROWS, false), kind, limits).unwrap()
     }

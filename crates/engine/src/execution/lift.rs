@@ -1,8 +1,8 @@
 //! What makes distances by inner product proportional to squared distances.
 //!
 //! In the space with one component more, in which all rows are of the length M of the longest
-//! ([0005](../../../../docs/decisions/0005-inner-product-augmented.md)), a query scaled to that length has
-//! squared distances of 2 M / |q| times `M |q| - <x, q>`: local dimensions are told by those.
+//! (decision 0005), a query scaled to that length has squared distances of 2 M / |q| times
+//! `M |q| - <x, q>`: local dimensions are told by those.
 
 /// How much is added to the distances of a query.
 #[derive(Clone, Copy, Debug)]

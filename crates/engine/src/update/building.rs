@@ -11,8 +11,8 @@ use super::common::Common;
 use super::redesign::Redesign;
 use super::upkeep::BuildLease;
 use crate::build::{
-    Added, Addition, AdditionLimits, AdditionSize, DocumentsById, KeptLists, check_addition,
-    rewrite_bytes,
+    Added, Addition, AdditionLimits, AdditionSize, CALIBRATION_QUERIES, DocumentsById, KeptLists,
+    check_addition, rewrite_bytes,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Version;
@@ -69,7 +69,7 @@ impl Common {
             room.limits.build_memory = self.flush_bytes(version)?;
         }
         let must = version.manifest.calibration.curves.is_empty();
-        room.size.calibrates &= must || room.fits().is_ok();
+        room.size.calibration_queries = room.most_queries(must);
         Ok(room)
     }
 
@@ -120,16 +120,16 @@ impl Common {
         }
         let all = room.limits.build_memory;
         let left = all.saturating_sub(self.flush_bytes(version)?);
-        let wished = room.size.calibrates;
+        let wished = room.size.calibration_queries > 0;
         let is_unknown = version.manifest.calibration.curves.is_empty();
         let must = is_unknown || room.redesign.is_some();
-        let choices = [(wished, left), (wished, all), (false, left), (false, all)];
+        let [many, few] = CALIBRATION_QUERIES;
+        let measured = [(many, left), (few, left), (many, all), (few, all)];
+        let measured = measured.into_iter().filter(|_| wished);
+        let others = [(0, left), (0, all)].into_iter().filter(|_| !must);
         let mut refused = Error::new(ErrorKind::Internal, "no room was tried");
-        for (calibrates, bytes) in choices {
-            if must && !calibrates {
-                continue;
-            }
-            (room.size.calibrates, room.limits.build_memory) = (calibrates, bytes);
+        for (queries, bytes) in measured.chain(others) {
+            (room.size.calibration_queries, room.limits.build_memory) = (queries, bytes);
             match room.fits() {
                 Ok(()) => {
                     room.is_all = bytes == all;
@@ -164,7 +164,7 @@ impl Common {
                 segment,
             }),
             limits: room.limits,
-            calibrates: room.size.calibrates,
+            calibration_queries: room.size.calibration_queries,
             kept,
             progress,
         };
@@ -196,7 +196,7 @@ impl Common {
                 rows: u32::try_from(rows).unwrap_or(u32::MAX),
                 resident,
                 has_donor: donor.is_some(),
-                calibrates: is_calibrated_by(version, rows),
+                calibration_queries: queries_if(is_calibrated_by(version, rows)),
             },
             donor,
             limits: self.limits_of(version),
@@ -216,7 +216,7 @@ impl Common {
         let mut room = self.wanted(version, size);
         room.donor = None;
         room.size.has_donor = false;
-        room.size.calibrates = true;
+        room.size.calibration_queries = queries_if(true);
         room.spec = version.manifest.spec.clone();
         if let Some(redesign) = &redesign {
             room.spec = redesign.spec.clone();
@@ -238,7 +238,8 @@ impl Common {
     /// The least that flushes a full delta.
     fn flush_bytes(&self, version: &Version) -> Result<u64> {
         let mut room = self.wanted(version, (self.capacity.into(), true));
-        room.size.calibrates = version.manifest.calibration.curves.is_empty();
+        let is_unknown = version.manifest.calibration.curves.is_empty();
+        room.size.calibration_queries = least_queries_if(is_unknown);
         let all = room.limits.build_memory;
         room.limits.build_memory = all.min(BUILD_BYTES);
         let least = least_limits(&room.spec, room.size, room.limits)?;
@@ -250,6 +251,29 @@ impl BuildRoom {
     fn fits(&self) -> Result<()> {
         check_addition(&self.spec, self.size, self.limits)
     }
+
+    /// The most queries of those wished that memory holds; a few in any case where recall `must` be
+    /// measured.
+    fn most_queries(&mut self, must: bool) -> u32 {
+        let wished = self.size.calibration_queries > 0;
+        let held = CALIBRATION_QUERIES.into_iter().find(|queries| {
+            self.size.calibration_queries = *queries;
+            wished && self.fits().is_ok()
+        });
+        held.unwrap_or(least_queries_if(wished && must))
+    }
+}
+
+/// Queries that recall is measured with, if it is.
+fn queries_if(calibrates: bool) -> u32 {
+    let [many, _] = CALIBRATION_QUERIES;
+    if calibrates { many } else { 0 }
+}
+
+/// The same where memory holds no more.
+pub(super) fn least_queries_if(calibrates: bool) -> u32 {
+    let [_, few] = CALIBRATION_QUERIES;
+    if calibrates { few } else { 0 }
 }
 
 /// Limits with the least of some memories that a segment can be built in, from that of `limits` on.

@@ -9,7 +9,7 @@ use pageway_store::{
     Process, Vfs, create_directory, remove_orphans, replay_log,
 };
 
-use super::building::{BUILD_BYTES, least_limits};
+use super::building::{BUILD_BYTES, least_limits, least_queries_if};
 use super::common::{Common, Counters};
 use super::linking::link_bytes;
 use super::options::UpdateOptions;
@@ -260,7 +260,7 @@ impl WriterOpening<'_> {
             rows,
             resident: true,
             has_donor: !self.manifest.segments.is_empty(),
-            calibrates: self.manifest.calibration.curves.is_empty(),
+            calibration_queries: least_queries_if(self.manifest.calibration.curves.is_empty()),
         }
     }
 
