@@ -58,7 +58,10 @@ pub(super) fn plan(
     asked.held_out = nodes.as_deref();
     let most = ranks.last().copied().unwrap_or(0);
     let truth = index.exact(&asked, most, (pool, progress))?;
+    let held_out = nodes.is_some().then_some(&*rows);
+    let lift = measure::lift_of_rows(index, (held_out, options.seed))?;
     Ok(CalibrationPlan {
+        lift,
         rows,
         held_out: nodes,
         truth,

@@ -8,9 +8,9 @@
 use pageway_types::Progress;
 
 use super::measure::{CalibrationPlan, EXACT_RANKS, Quiet, first_look};
-use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Missed};
+use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, DimensionFit};
 use crate::error::Result;
-use crate::execution::{LOOKED_AT, Ladder, LadderNote, local_dimension};
+use crate::execution::{Ladder, LadderNote};
 use crate::index::Index;
 use crate::options::{Queries, SearchOptions};
 use crate::truth::{Truth, recall_p5};
@@ -45,6 +45,7 @@ pub(super) fn calibrate(
     let mut calibration = Calibration {
         queries: plan.truth.query_count() as u32,
         held_out: plan.held_out.is_some(),
+        longest: plan.lift.map(|lift| lift.longest),
         ..Calibration::default()
     };
     let Some(mut climb) = Climb::new(index, plan) else {
@@ -148,6 +149,7 @@ impl<'c> Climb<'c> {
             } else {
                 EXACT_RANKS
             },
+            lift: self.plan.lift,
         };
         let options = options(k, self.plan);
         let quiet = Quiet(progress);
@@ -248,28 +250,13 @@ impl<'c> Climb<'c> {
                 *told = note.dimension;
             }
         }
-        let truth = &self.plan.truth;
-        let by_truth: Vec<Option<f32>> = (0..self.climbed.len())
-            .map(|query| local_dimension(truth.distances_of(query).get(..=LOOKED_AT)?))
-            .collect();
-        let by_truth = fit_of(first, &by_truth, marks);
-        Some(fit_of(first, &told, marks)?.beside(by_truth.as_ref()))
+        let missed = |marks: &Vec<MissMark>| -> Vec<(usize, f64)> {
+            let each = marks.iter().map(|mark| (mark.query, mark.missed));
+            each.collect()
+        };
+        let missed: Vec<_> = marks.iter().map(missed).collect();
+        self.plan.dimension_fit(first, &told, &missed)
     }
-}
-
-/// How what queries missed goes with their dimensions.
-fn fit_of(first: u32, dimensions: &[Option<f32>], marks: &[Vec<MissMark>]) -> Option<DimensionFit> {
-    let missed = |marks: &Vec<MissMark>| {
-        let told = marks.iter().filter_map(|mark| {
-            let dimension = dimensions.get(mark.query).copied().flatten()?;
-            Some((f64::from(dimension).ln(), mark.missed))
-        });
-        let (logs, misses) = told.unzip();
-        Missed { logs, misses }
-    };
-    let missed: Vec<Missed> = marks.iter().map(missed).collect();
-    let known: Vec<f32> = dimensions.iter().flatten().copied().collect();
-    DimensionFit::of(first, &known, &missed)
 }
 
 /// What one query missed with a list.

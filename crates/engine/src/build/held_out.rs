@@ -16,6 +16,11 @@ pub struct HeldOutRows {
 }
 
 impl HeldOutRows {
+    /// The raw rows, one after the other.
+    pub(super) fn raw(&self) -> &[u8] {
+        &self.rows
+    }
+
     /// The rows as queries, each of which does not find itself.
     pub fn queries(&self) -> Queries<'_> {
         Queries {

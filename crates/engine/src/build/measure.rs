@@ -4,15 +4,18 @@
 //! point costs about the same: the longer the lists, the fewer queries, as their recalls differ
 //! less then. A list shorter than k holds k and expands fewer.
 
-use pageway_types::{NodeId, Progress};
+use pageway_types::{Metric, NodeId, Progress};
 
 use super::climb;
+use super::held_out::HeldOutRows;
 use crate::calibration::{
     Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Missed, RANKS,
 };
 use crate::error::Result;
+use crate::execution::{LOOKED_AT, Lift, local_dimension};
 use crate::index::Index;
 use crate::options::{Answers, Effort, Queries, SearchOptions};
+use crate::resolve;
 use crate::truth::{Found, Truth, recall, recall_p5};
 
 /// Expansions, or page reads where those are more, that a point costs, about: as many as there are
@@ -48,6 +51,9 @@ const FINE_UP_TO: u32 = 64;
 /// Longest list that is measured.
 const LONGEST_LIST: u32 = 8192;
 
+/// Rows whose lengths are looked at.
+const LENGTH_ROWS: u32 = 500;
+
 /// Neighbours up to which costs are those of exact distances.
 pub(super) const EXACT_RANKS: u32 = 10;
 
@@ -64,6 +70,8 @@ pub(crate) struct CalibrationPlan {
     /// Threads that search. They share the memory of one, so that what is cached, and with it what
     /// is measured, does not depend on how many there are.
     pub(crate) threads: usize,
+    /// Under the inner product, what makes distances tell local dimensions.
+    pub(crate) lift: Option<Lift>,
 }
 
 impl CalibrationPlan {
@@ -78,6 +86,84 @@ impl CalibrationPlan {
         };
         (rows, self.held_out.as_ref().map(node))
     }
+
+    /// How what queries missed goes with the dimensions that a list of size `first` tells, beside
+    /// how it goes with those of true neighbours. `missed`: of some list sizes, queries and what
+    /// each missed.
+    pub(super) fn dimension_fit(
+        &self,
+        first: u32,
+        told: &[Option<f32>],
+        missed: &[Vec<(usize, f64)>],
+    ) -> Option<DimensionFit> {
+        let by_truth = fit_of(first, &self.true_dimensions(), missed);
+        Some(fit_of(first, told, missed)?.beside(by_truth.as_ref()))
+    }
+
+    /// Local dimensions of the queries by their true neighbours.
+    fn true_dimensions(&self) -> Vec<Option<f32>> {
+        let dimension = |query| {
+            let nearest = self.truth.distances_of(query).get(..=LOOKED_AT)?.iter();
+            let lift = self.lift_of(query);
+            local_dimension(&nearest.map(|own| own + lift).collect::<Vec<f32>>())
+        };
+        (0..self.truth.query_count()).map(dimension).collect()
+    }
+
+    /// What is added to distances from the query at a place.
+    fn lift_of(&self, place: usize) -> f32 {
+        self.lift.map_or(0.0, |lift| {
+            let (row, _) = self.queries(&[place]);
+            lift.of(&row)
+        })
+    }
+}
+
+/// How what queries missed goes with their dimensions.
+fn fit_of(
+    first: u32,
+    dimensions: &[Option<f32>],
+    missed: &[Vec<(usize, f64)>],
+) -> Option<DimensionFit> {
+    let of_dimensions = |each: &Vec<(usize, f64)>| {
+        let told = each.iter().filter_map(|(query, missed)| {
+            let dimension = dimensions.get(*query).copied().flatten()?;
+            Some((f64::from(dimension).ln(), *missed))
+        });
+        let (logs, misses) = told.unzip();
+        Missed { logs, misses }
+    };
+    let missed: Vec<Missed> = missed.iter().map(of_dimensions).collect();
+    let known: Vec<f32> = dimensions.iter().flatten().copied().collect();
+    DimensionFit::of(first, &known, &missed)
+}
+
+/// How distances to rows of an index tell local dimensions: under the inner product by the longest
+/// of some, or of those that are `held_out`.
+///
+/// # Errors
+/// As reads.
+pub(super) fn lift_of_rows(
+    index: &Index,
+    (held_out, seed): (Option<&[u8]>, u64),
+) -> Result<Option<Lift>> {
+    if index.metric() != Metric::InnerProduct {
+        return Ok(None);
+    }
+    let drawn = match held_out {
+        Some(_) => None,
+        None => Some(index.held_out_rows(LENGTH_ROWS, seed)?),
+    };
+    let rows = held_out.or(drawn.as_ref().map(HeldOutRows::raw));
+    let rows = rows
+        .unwrap_or_default()
+        .chunks_exact(index.shape().row_bytes());
+    let squared_norm = resolve::kernels()?.squared_norm(index.shape().element);
+    let longest = rows.map(squared_norm).fold(0.0, f32::max).sqrt();
+    Ok(Some(Lift {
+        longest,
+        squared_norm,
+    }))
 }
 
 /// The usual ranks and `others`, as far as there are so many neighbours; ascending.
@@ -104,6 +190,7 @@ pub(crate) fn calibrate(
     let mut calibration = Calibration {
         queries: queries as u32,
         held_out: plan.held_out.is_some(),
+        longest: plan.lift.map(|lift| lift.longest),
         ..Calibration::default()
     };
     progress.stage("calibrate recall", plan.ranks.len() as u64);
@@ -240,21 +327,17 @@ impl Measuring<'_> {
         let (rows, held_out) = self.plan.queries(&places);
         let mut queries = Queries::new(&rows, self.index.shape());
         queries.held_out = held_out.as_deref();
-        let own = self
-            .index
-            .dimensions(&queries, &options, (first, self.progress))?;
-        let known: Vec<f32> = own.iter().flatten().copied().collect();
-        let missed = |(places, recalls): &(Vec<usize>, Vec<f64>)| {
+        let own =
+            self.index
+                .dimensions(&queries, &options, (first, self.plan.lift), self.progress)?;
+        let missed = |(places, recalls): &(Vec<usize>, Vec<f64>)| -> Vec<(usize, f64)> {
             let pairs = places.iter().zip(recalls);
-            let told = pairs.filter_map(|(place, recall)| {
-                let dimension = own.get(*place).copied().flatten()?;
-                Some((f64::from(dimension).ln(), 1.0 - recall))
-            });
-            let (logs, misses) = told.unzip();
-            Missed { logs, misses }
+            pairs
+                .map(|(place, recall)| (*place, 1.0 - recall))
+                .collect()
         };
-        let searched: Vec<Missed> = self.searched.iter().map(missed).collect();
-        Ok(DimensionFit::of(first, &known, &searched))
+        let missed: Vec<_> = self.searched.iter().map(missed).collect();
+        Ok(self.plan.dimension_fit(first, &own, &missed))
     }
 
     /// Answers that have to be expanded, where nothing else gives an exact distance.

@@ -132,7 +132,10 @@ impl Index {
         let most = ranks.last().copied().unwrap_or(0);
         let pool = thread_pool(0)?;
         let truth = self.exact(&asked, most, (&pool, progress))?;
+        let own = held_out.is_some().then_some(&*rows);
+        let lift = measure::lift_of_rows(self, (own, options.seed))?;
         Ok(CalibrationPlan {
+            lift,
             rows,
             held_out,
             truth,

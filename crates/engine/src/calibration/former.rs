@@ -20,6 +20,8 @@ pub(super) struct StoredCalibration {
     curves: Vec<CalibrationCurve>,
     #[serde(default)]
     rows: Vec<FormerRow>,
+    #[serde(default)]
+    longest: Option<f32>,
 }
 
 /// Means at one list size, for each of the ranks.
@@ -44,6 +46,7 @@ impl From<StoredCalibration> for Calibration {
             held_out: stored.held_out,
             beam: stored.beam,
             curves,
+            longest: stored.longest,
         }
     }
 }

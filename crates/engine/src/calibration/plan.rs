@@ -162,6 +162,7 @@ mod tests {
             held_out,
             beam: 4,
             curves: vec![curve],
+            longest: None,
         }
     }
 

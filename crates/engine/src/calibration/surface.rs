@@ -42,6 +42,9 @@ pub struct Calibration {
     pub beam: u32,
     /// By ascending k; none is empty.
     pub curves: Vec<CalibrationCurve>,
+    /// Length that rows seldom exceed, under the inner product: local dimensions are told with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest: Option<f32>,
 }
 
 /// How many times the misses of the calibrated queries are allowed for, where lists are chosen by
@@ -174,6 +177,12 @@ impl Calibration {
 
     /// Says what no measurement can have been.
     pub(crate) fn check(&self) -> std::result::Result<(), &'static str> {
+        if self
+            .longest
+            .is_some_and(|own| !own.is_finite() || own < 0.0)
+        {
+            return Err("a length of rows that none can have");
+        }
         if !self.curves.is_sorted_by(|one, next| one.k < next.k) {
             return Err("curves of a calibration are not by ascending k");
         }
@@ -246,6 +255,7 @@ mod tests {
             held_out: false,
             beam: 4,
             curves: vec![curve(1, 1), curve(10, 1), curve(100, 4)],
+            longest: None,
         }
     }
 

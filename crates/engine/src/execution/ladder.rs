@@ -16,6 +16,7 @@ use pageway_types::NodeId;
 
 use super::Traversal;
 use super::candidates::{key_distance, key_node};
+use super::lift::Lift;
 use super::list_rule::{LOOKED_AT, NearestDistances, local_dimension};
 use super::refine::FAR_DEVIATIONS;
 use crate::layout::PageCodec;
@@ -36,6 +37,8 @@ pub(crate) struct Ladder<'l> {
     pub(crate) eligible: &'l [u32],
     /// Numbers of neighbours up to which every distance is to be exact.
     pub(crate) exact_up_to: u32,
+    /// What is added to distances that tell local dimensions.
+    pub(crate) lift: Option<Lift>,
 }
 
 /// What a list would have found.
@@ -221,7 +224,8 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// The local dimension that the candidates tell.
     fn dimension_now(&self) -> Option<f32> {
         let keys = self.scratch.candidates.keys().iter();
-        let nearest = keys.take(LOOKED_AT + 1).map(|key| key_distance(*key));
+        let nearest = keys.take(LOOKED_AT + 1);
+        let nearest = nearest.map(|key| key_distance(*key) + self.query.lift);
         local_dimension(NearestDistances::of(nearest).as_slice())
     }
 

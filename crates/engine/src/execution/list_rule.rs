@@ -26,6 +26,8 @@ pub(crate) struct ListRule<'r> {
     pub(crate) first: usize,
     /// Dimensions and list sizes, neither of which falls.
     pub(crate) steps: &'r [ListStep],
+    /// Times that a list is longer than the living nodes it should hold.
+    pub(crate) times: f32,
 }
 
 /// The list of queries of one dimension.
@@ -47,10 +49,15 @@ pub(crate) struct ListChoice {
 }
 
 impl ListRule<'_> {
-    /// The longest list.
+    /// The most living nodes that a list should hold.
     pub(crate) fn longest(&self) -> usize {
         let last = self.steps.last();
         last.map_or(self.first, |step| whole(step.list_size, self.first))
+    }
+
+    /// The list to begin with, its dead nodes included.
+    pub(crate) fn begins_with(&self) -> usize {
+        whole(self.times * self.first as f32, self.first)
     }
 
     /// The list for candidates at these distances, in ascending order; the longest where they tell
@@ -58,7 +65,7 @@ impl ListRule<'_> {
     pub(crate) fn choose(&self, distances: &[f32]) -> ListChoice {
         let dimension = local_dimension(distances);
         let list_size = dimension.map_or_else(
-            || self.longest(),
+            || whole(self.times * self.longest() as f32, self.first),
             |own| self.size_at(own, share_of(distances)),
         );
         ListChoice {
@@ -70,7 +77,7 @@ impl ListRule<'_> {
     /// The list of a query of this dimension, whose share of all queries is `share`.
     fn size_at(&self, dimension: f32, share: f32) -> usize {
         let size = between(self.steps, dimension, |step| step.list_size);
-        rounded(size.unwrap_or(0.0), share).max(self.first)
+        rounded(self.times * size.unwrap_or(0.0), share).max(self.begins_with())
     }
 }
 
@@ -192,6 +199,7 @@ mod tests {
         let rule = ListRule {
             first: 3,
             steps: &steps,
+            times: 1.0,
         };
         for nothing in [
             &[][..],
@@ -241,6 +249,7 @@ mod tests {
         let rule = ListRule {
             first: 3,
             steps: &steps,
+            times: 1.0,
         };
         let sizes = [1.0, 5.0, 7.5, 10.0, 15.0, 20.0, 90.0].map(|own| rule.size_at(own, 0.5));
         assert_eq!(sizes, [3, 3, 7, 12, 17, 22, 22]);
@@ -248,8 +257,16 @@ mod tests {
         let fixed = ListRule {
             first: 6,
             steps: &[],
+            times: 1.0,
         };
         assert_eq!((fixed.longest(), fixed.size_at(9.0, 0.5)), (6, 6));
+        let half_died = ListRule { times: 2.0, ..rule };
+        let sizes = [5.0, 10.0, 90.0].map(|own| half_died.size_at(own, 0.5));
+        assert_eq!((half_died.begins_with(), sizes), (6, [6, 24, 44]));
+        assert_eq!(
+            (half_died.longest(), half_died.choose(&[]).list_size),
+            (22, 44)
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::admission::Admission;
 use super::among::WalkAmong;
 use super::ladder::{Ladder, QueryLadder};
+use super::lift::Lift;
 use super::list_rule::ListRule;
 use super::stats::LIST_COST;
 use super::tolerance::Tolerance;
@@ -180,13 +181,18 @@ impl QuerySizes {
         }
     }
 
-    /// The same with a list of this size that does not grow.
+    /// The same with a list of this size, no longer than these; it grows where these do.
     pub(crate) fn with_list(self, list_size: usize) -> Self {
+        let list_size = list_size.min(self.list_size);
         let capacity = list_size.max(self.results);
         Self {
             list_size,
             capacity,
-            list_limit: capacity,
+            list_limit: if self.grows() {
+                self.list_limit
+            } else {
+                capacity
+            },
             ..self
         }
     }
@@ -237,6 +243,8 @@ pub(crate) struct CallLists<'c> {
     pub(crate) admitted: bool,
     /// What queries choose their lists by, where they do.
     pub(crate) rule: Option<ListRule<'c>>,
+    /// What is added to distances that tell local dimensions, where they are no distances yet.
+    pub(crate) lift: Option<Lift>,
     /// How far a walk goes for nodes that may be answers, where not all may.
     pub(crate) among: Option<WalkAmong>,
     /// Share of the answers that error bounds may leave out, where no calibration has told what
@@ -253,6 +261,7 @@ impl CallLists<'_> {
             sizes,
             admitted: false,
             rule: None,
+            lift: None,
             among: None,
             left_out: None,
             ladder: None,
@@ -280,6 +289,8 @@ pub(crate) struct Query<'q> {
     /// What chooses its list size, where the query does; its sizes are those of the longest list
     /// until then.
     pub(crate) rule: Option<ListRule<'q>>,
+    /// What is added to distances of candidates that tell its local dimension.
+    pub(crate) lift: f32,
     /// How far it goes for nodes that may be answers, where not all may.
     pub(crate) among: Option<WalkAmong>,
     /// Share of the answers that error bounds may leave out, where that is told.

@@ -93,9 +93,9 @@ impl<'t> Search<'t> {
                 self.ask(number);
             }
         }
-        let first = query
-            .rule
-            .map_or(query.sizes, |rule| query.sizes.with_list(rule.first));
+        let first = query.rule.map_or(query.sizes, |rule| {
+            query.sizes.with_list(rule.begins_with())
+        });
         self.ask_near(first);
         self.choice = None;
         self.falls_short = false;

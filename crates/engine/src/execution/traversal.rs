@@ -157,7 +157,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             nearby: Nearby::default(),
         };
         let noted = query.ladder.and_then(|own| own.ladder.sizes.first());
-        let first = query.rule.map(|rule| rule.first);
+        let first = query.rule.map(|rule| rule.begins_with());
         let first = first.or(noted.map(|size| *size as usize));
         traversal.walk_to(first.map_or(query.sizes, |size| query.sizes.with_list(size)));
         if query.lists_admitted && parts.scans_codes() && parts.entry.clusters().is_none() {

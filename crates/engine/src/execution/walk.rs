@@ -90,15 +90,16 @@ impl<'t> Walk<'t> {
         each!(self, walk => walk.climb())
     }
 
+    /// Distances of living candidates, proportional to squared ones under any metric.
     pub(super) fn nearest(&self) -> impl Iterator<Item = f32> {
-        let (candidates, admission) =
-            each!(self, walk => (walk.candidates(), walk.query.admission));
+        let (candidates, admission, lift) =
+            each!(self, walk => (walk.candidates(), walk.query.admission, walk.query.lift));
         let admitted = move |key: &&u64| admission.admits(key_node(**key));
         candidates
             .keys()
             .iter()
             .filter(admitted)
-            .map(|key| key_distance(*key))
+            .map(move |key| key_distance(*key) + lift)
     }
 
     pub(super) fn found(&self) -> usize {

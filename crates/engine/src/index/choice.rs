@@ -3,15 +3,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pageway_store::PerProcess;
-use pageway_types::{Metric, Progress};
+use pageway_types::Progress;
 
 use super::watch::Watch;
 use super::{Index, Version};
 use crate::calibration::ListPlan;
 use crate::error::Result;
 use crate::execution::driver::Outcomes;
-use crate::execution::{CallLists, LOOKED_AT, ListRule, QuerySizes};
+use crate::execution::{CallLists, LOOKED_AT, Lift, ListRule, QuerySizes};
 use crate::options::{Answers, Effort, Queries, SearchOptions};
+use crate::resolve;
 
 /// Plans that are kept for the next search that asks alike.
 const KNOWN_PLANS: usize = 8;
@@ -43,20 +44,33 @@ impl KnownPlans {
 }
 
 impl Version {
-    /// The lists that queries choose from, where they do: the nearest of all rows, none of which
-    /// died, in a design whose bounds decide what is read.
+    /// The lists that queries choose from, where they do: the nearest of all rows, in a design
+    /// whose bounds decide what is read.
     pub(super) fn list_plan(&self, queries: &Queries<'_>, options: &SearchOptions) -> KnownPlan {
         let Effort::Recall(recall) = options.effort else {
             return None;
         };
         let among_all = queries.filter.is_none() && queries.admitted.is_none();
-        let applies = among_all && options.radius.is_none() && self.dead_count() == 0;
+        let applies = among_all && options.radius.is_none();
         if !applies || self.segments.is_empty() {
             return None;
         }
         let key = (options.k, recall.to_bits(), options.beam);
         self.plans
             .get_or_make(key, || self.make_plan(options, recall))
+    }
+
+    /// What makes distances tell local dimensions, as the calibration has it.
+    fn lift(&self) -> Result<Option<Lift>> {
+        let Some(longest) = self.manifest.calibration.longest else {
+            return Ok(None);
+        };
+        let element = self.manifest.spec.shape.element;
+        let squared_norm = resolve::kernels()?.squared_norm(element);
+        Ok(Some(Lift {
+            longest,
+            squared_norm,
+        }))
     }
 
     /// The lists for a recall, none of them longer than memory holds.
@@ -75,10 +89,11 @@ impl Version {
         plan(crate::memory::largest(1, longest, fits))
     }
 
-    /// Sizes that memory is laid out for where no list is longer.
+    /// Sizes that memory is laid out for where no list holds more living nodes.
     pub(super) fn chosen_sizes(&self, options: &SearchOptions, longest: u32) -> Result<QuerySizes> {
-        let sizes = self.sizes(options, longest)?;
-        Ok(sizes.holding(LOOKED_AT + 1))
+        let sizes = self.sizes_for(options, longest, None)?;
+        let looked_at = (LOOKED_AT + 1) as f64 * self.nodes_per_living();
+        Ok(sizes.holding(looked_at.ceil() as usize))
     }
 }
 
@@ -94,9 +109,11 @@ impl Index {
         let rule = ListRule {
             first: plan.first as usize,
             steps: &plan.steps,
+            times: version.nodes_per_living() as f32,
         };
         let place = (version, queries);
-        let found = self.search_ruled(place, options, rule, watch)?;
+        let lift = version.lift()?;
+        let found = self.search_ruled(place, options, (rule, lift), watch)?;
         let (mut answers, outcomes) = found;
         self.add_deltas(version, (queries, options), (&mut answers, &outcomes));
         let dimensions = dimensions_of(&outcomes);
@@ -109,8 +126,7 @@ impl Index {
     /// their estimates tell a dimension.
     pub(crate) fn chooses_lists(&self) -> bool {
         let version = self.version();
-        let is_bounded = version.manifest.spec.execution.refine.is_bounded();
-        is_bounded && self.metric() != Metric::InnerProduct
+        version.manifest.spec.execution.refine.is_bounded()
     }
 
     /// Local dimensions of queries, by the candidates of a list of this size; none where too few
@@ -119,16 +135,18 @@ impl Index {
         &self,
         queries: &Queries<'_>,
         options: &SearchOptions,
-        (first, progress): (u32, &dyn Progress),
+        (first, lift): (u32, Option<Lift>),
+        progress: &dyn Progress,
     ) -> Result<Vec<Option<f32>>> {
         let version = self.version();
         let rule = ListRule {
             first: first as usize,
             steps: &[],
+            times: version.nodes_per_living() as f32,
         };
         let place = (&*version, queries);
         let (_, outcomes) =
-            self.search_ruled(place, options, rule, Watch::new(options, progress))?;
+            self.search_ruled(place, options, (rule, lift), Watch::new(options, progress))?;
         Ok(dimensions_of(&outcomes))
     }
 
@@ -136,11 +154,12 @@ impl Index {
         &self,
         (version, queries): (&Version, &Queries<'_>),
         options: &SearchOptions,
-        rule: ListRule<'_>,
+        (rule, lift): (ListRule<'_>, Option<Lift>),
         watch: Watch<'_>,
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let lists = CallLists {
             rule: Some(rule),
+            lift,
             ..CallLists::fixed(version.chosen_sizes(options, rule.longest() as u32)?)
         };
         let found = self.search_sized((version, queries), options, lists, watch)?;

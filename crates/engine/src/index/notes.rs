@@ -61,6 +61,7 @@ impl Index {
         let longest = ladder.sizes.last().copied().unwrap_or(1);
         let lists = CallLists {
             ladder: Some(ladder),
+            lift: ladder.lift,
             ..CallLists::fixed(version.chosen_sizes(options, longest)?)
         };
         let watch = Watch::new(options, progress);

@@ -25,24 +25,29 @@ impl Version {
         list_size: u32,
         admitted: Option<&NodeSet>,
     ) -> Result<QuerySizes> {
-        let dead = self.dead_count();
+        let times = self.nodes_per_living();
         match admitted {
             Some(set) => self.sizes_among(options, (list_size, set.len())),
-            None if dead > 0 && options.radius.is_none() => {
-                let nodes = f64::from(self.node_count());
-                let living = (nodes - dead as f64).max(1.0);
-                // As many that live as the list would hold, were they dead evenly.
-                let longer = (f64::from(list_size) * (nodes / living).min(MOST_GROWTH)).ceil();
-                let longer = (longer as u32).min(MAX_LIST_SIZE);
+            None if times > 1.0 && options.radius.is_none() => {
+                let longer = (f64::from(list_size) * times).ceil() as u32;
+                let longer = longer.min(MAX_LIST_SIZE);
                 let fits = |own: u32| {
                     let sizes = self.sizes_up_to(options, (own, own));
                     sizes.is_ok_and(|sizes| self.has_room(sizes))
                 };
                 let list_size = crate::memory::largest(list_size, longer, fits);
+                let living = f64::from(self.node_count()) - self.dead_count() as f64;
                 self.sizes_among(options, (list_size, (living / MOST_GROWTH) as u64))
             }
             None => self.sizes(options, list_size),
         }
+    }
+
+    /// Times that a list is longer than its living nodes, were those that died spread evenly.
+    pub(super) fn nodes_per_living(&self) -> f64 {
+        let nodes = f64::from(self.node_count());
+        let living = (nodes - self.dead_count() as f64).max(1.0);
+        (nodes / living).clamp(1.0, MOST_GROWTH)
     }
 
     /// How many results a query may have: an index that changes may come to hold as many as are

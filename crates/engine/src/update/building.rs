@@ -286,6 +286,8 @@ fn is_calibrated_by(version: &Version, rows: u64) -> bool {
     let (measured, changed) = manifest.changes.map_or((0, 0), |changes| {
         (changes.calibrated_rows, changes.changed_rows)
     });
+    // Rows that died are told by the manifest once that was written for another reason.
+    let changed = changed.max(version.dead_count());
     let is_most = 2 * rows >= version.living();
     let has_changed = rows >= 2 * measured || changed * CHANGED_SHARE >= rows;
     manifest.calibration.curves.is_empty() || (is_most && has_changed)

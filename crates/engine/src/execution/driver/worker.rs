@@ -240,6 +240,7 @@ impl<'j> Job<'j> {
                 deadline: self.deadline,
                 tolerance: self.tolerance,
                 rule: self.lists.rule,
+                lift: self.lists.lift.map_or(0.0, |lift| lift.of(vector)),
                 among: self.lists.among,
                 left_out: self.lists.left_out,
                 ladder: self.lists.ladder.map(|ladder| QueryLadder {

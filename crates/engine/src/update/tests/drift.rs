@@ -126,3 +126,18 @@ fn recall_is_measured_anew_once_rows_have_changed() {
     assert_eq!(writer.changes().unwrap().changed_rows, 0);
     assert_ne!(writer.index().version().manifest.calibration, first);
 }
+
+#[test]
+fn recall_is_measured_anew_where_deletes_alone_lead_to_a_merge() {
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(3));
+    drop(built(dir.path(), &mut model));
+    let update = UpdateOptions::default().with_threads(1);
+    let writer = Writer::open(dir.path(), &OpenOptions::default(), &update).unwrap();
+    let calibration = || writer.index().version().manifest.calibration.clone();
+    let first = calibration();
+    let gone: Vec<u64> = (0..2400).collect();
+    writer.delete(&gone, Durability::Synced).unwrap();
+    writer.settle(&NoProgress).unwrap();
+    assert_eq!(writer.index().version().dead_count(), 0, "merged by itself");
+    assert_ne!(calibration(), first);
+}
