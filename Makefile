@@ -9,7 +9,7 @@ NO_PATHS = --remap-path-prefix=$(CURDIR)=pageway --remap-path-prefix=$${CARGO_HO
 IN_VENV := VIRTUAL_ENV="$(VENV)" PATH="$(VENV)/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check check-arm check-musl doc test test-rust test-python extension demo lab crash resume faults filters fuzz miri judges abuse kills py wheel dist site bench clean
+.PHONY: help setup check check-arm check-musl doc test test-rust test-python extension demo lab crash resume faults filters contract fuzz miri judges abuse kills py wheel dist site bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -68,6 +68,10 @@ faults: ## the long fault suite
 
 filters: ## a million random filtered queries against brute force
 	PAGEWAY_FILTER_QUERIES=1000000 cargo test --release -p pageway-suites --test filters -- --nocapture
+
+contract: ## recall asked and got on made data, before and after changes (needs numpy)
+	cargo build --release -p pageway-cli
+	python3 suites/contract.py --bin target/release/pageway --work target/contract
 
 fuzz: ## 100,000 forged indexes with right checksums, and property tests of other cases than always
 	PAGEWAY_FORGERIES=100000 cargo test --release -p pageway-suites --test forged -- --nocapture
