@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Constants are what runs of the engine came to (`lab/runs`: 2026-11-23-updates,
-//! 2026-11-24-patches, 2026-11-25-differences, 2026-11-26-policies), or guesses where no run tells (linking, taking
-//! over); the shares that start a merge are the engine's. Pages and bytes were compared with runs,
-//! times were not.
+//! 2026-11-24-patches, 2026-11-25-differences, 2026-11-26-policies), or guesses where no run tells
+//! (linking, taking over); the shares that start a merge are the engine's. Pages and bytes were
+//! compared with runs, times were not.
 
 use std::fmt;
 
