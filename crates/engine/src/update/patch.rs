@@ -153,7 +153,9 @@ impl Common {
         progress: &dyn Progress,
     ) -> Result<Option<Added>> {
         let limits = self.limits_of(version);
-        if !self.patches_fit((version, entry), coming.ids.len() as u32)? {
+        // Where nobody lives no search finds who would lead to the rows.
+        let is_dead = coming.dead.len() >= segment.node_count();
+        if is_dead || !self.patches_fit((version, entry), coming.ids.len() as u32)? {
             return Ok(None);
         }
         let (rows, stored) = if entry.is_narrowed() && coming.shape == self.index.shape() {
