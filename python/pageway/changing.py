@@ -325,11 +325,12 @@ class Changing:
         ``code_drift`` (how many times that of training the error of codes is, of rows that quantizers were
         not trained on; above 1.3 the next merge of all segments trains anew), ``changed_rows`` (that
         came to segments or went since recall was measured), and
-        since the index was opened ``flushes``, ``merges``, ``replayed`` and ``bytes_written``, of which
+        since the index was opened ``flushes``, ``merges``, ``patches`` (those of both that changed pages of a
+        segment), ``replayed`` and ``bytes_written``, of which
         ``log_bytes``, ``segment_bytes`` and ``temporary_bytes``. ``background`` lists the flush and
         the merge that are under way (``work``, ``stage``, ``done``, ``total``), ``background_failed`` what
         went wrong there and is the error of the next insert, ``merge_refused`` why segments were not
-        merged."""
+        merged, ``patch_refused`` why rows became segments where pages were to change."""
         changes: Dict[str, Any] = json.loads(self._native.changes())
         return changes
 

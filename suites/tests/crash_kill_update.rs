@@ -4,7 +4,9 @@
 //!
 //! Change `n` is the same whoever makes it, so what the index must hold after it is known: all that
 //! was acknowledged, in order, and at most the one that was under way. One in two is synced, the
-//! others are written only, which a kill does not lose either.
+//! others are written only, which a kill does not lose either. Designs that put changes on disk in
+//! different ways are killed one after the other; `PAGEWAY_KILL_PRESET` names one, and
+//! `PAGEWAY_KILLS` says how often each is.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -24,7 +26,7 @@ use std::time::Duration;
 
 use common::long;
 use pageway::{
-    CreateOptions, Durability, ElementType, Metric, NoProgress, OpenOptions, OsVfs, Rows,
+    CreateOptions, Durability, ElementType, Metric, NoProgress, OpenOptions, OsVfs, Preset, Rows,
     UpdateOptions, VectorShape, Vfs, Writer, verify_on,
 };
 use pageway_testkit::SplitMix64;
@@ -41,6 +43,15 @@ const IDS: u64 = 400;
 /// A flush and a merge come after so many changes.
 const FLUSH: u64 = 37;
 const MERGE: u64 = 151;
+/// By segments, by rewriting, out of place with rows that are linked, in place with lists and
+/// vectors together, and in place with them apart.
+const DESIGNS: [Preset; 5] = [
+    Preset::Pageway,
+    Preset::FreshDiskAnn,
+    Preset::OdinAnn,
+    Preset::IpDiskAnn,
+    Preset::Dgai,
+];
 
 type Held = BTreeMap<u64, Vec<u8>>;
 
@@ -200,10 +211,11 @@ struct Scene {
 }
 
 impl Scene {
-    fn new() -> Self {
+    fn new(preset: Preset) -> Self {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("index");
         let options = CreateOptions::new(SHAPE, Metric::L2)
+            .with_preset(preset)
             .with_degree(8)
             .with_memory(4 << 20)
             .with_expected(2000);
@@ -259,14 +271,30 @@ impl Scene {
     }
 }
 
+/// The value of a variable of the environment, where it is set.
+fn wished<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let value = std::env::var(name).ok()?;
+    let parsed = value.parse().ok();
+    Some(parsed.unwrap_or_else(|| panic!("{name}={value}")))
+}
+
 #[test]
 fn a_killed_writer_loses_nothing_that_it_was_told() {
     if std::env::var_os(PLACE).is_some() {
         return;
     }
-    let mut scene = Scene::new();
+    let kills = wished("PAGEWAY_KILLS").unwrap_or(if long() { 2000 } else { 6 });
+    let only: Option<Preset> = wished("PAGEWAY_KILL_PRESET");
+    let is_asked = |preset: &Preset| only.is_none_or(|only| only == *preset);
+    for preset in DESIGNS.into_iter().filter(is_asked) {
+        kill(preset, kills);
+    }
+}
+
+/// Kills who changes an index of a design so often, and compares what is left.
+fn kill(preset: Preset, kills: u64) {
+    let mut scene = Scene::new(preset);
     let mut random = SplitMix64::new(SEED);
-    let kills: u64 = if long() { 2000 } else { 12 };
     let (mut done, mut in_recovery, mut checks) = (0, 0, 0);
     // Where the delta is full, changes wait for a flush: whoever is killed sooner never gets on.
     let mut patience = 1;
@@ -284,9 +312,10 @@ fn a_killed_writer_loses_nothing_that_it_was_told() {
         let (told, begun) = (scene.heard.told, scene.heard.begun);
         checks += 1;
         let before = scene.at;
-        scene
-            .check(checks % 4 == 1)
-            .unwrap_or_else(|e| panic!("kill {done}, {told} told, {begun} begun: {e}"));
+        scene.check(checks % 4 == 1).unwrap_or_else(|e| {
+            let name = preset.name();
+            panic!("{name}, kill {done}, {told} told, {begun} begun: {e}")
+        });
         patience = if scene.at > before {
             1
         } else {
@@ -294,8 +323,9 @@ fn a_killed_writer_loses_nothing_that_it_was_told() {
         };
     }
     println!(
-        "crash_kill_update, seed {SEED:#x}: {done} kills, {in_recovery} of them soon after \
+        "crash_kill_update, {}, seed {SEED:#x}: {done} kills, {in_recovery} of them soon after \
          another, {} changes, {checks} recoveries compared, 0 violations",
+        preset.name(),
         scene.at
     );
     assert!(scene.at > done, "only {} changes", scene.at);

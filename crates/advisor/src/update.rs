@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Constants are what runs of the engine came to (`lab/runs`: 2026-11-23-updates,
-//! 2026-11-24-patches, 2026-11-25-differences), or guesses where no run tells (linking, taking
-//! over); the shares that start a merge are the engine's. Pages and bytes were compared with runs,
-//! times were not.
+//! 2026-11-24-patches, 2026-11-25-differences, 2026-11-26-policies), or guesses where no run tells
+//! (linking, taking over); the shares that start a merge are the engine's. Pages and bytes were
+//! compared with runs, times were not.
 
 use std::fmt;
 
@@ -55,7 +55,9 @@ const LOG_BYTES: f64 = 12.0;
 /// Times that a search takes between merges, by one of a fresh index.
 const BESIDE_SEGMENTS: f64 = 1.3;
 const BESIDE_UNMERGED: f64 = 1.9;
-const WITH_DEAD: f64 = 1.05;
+/// What a search takes more where pages are changed, as a share, if all changes were deletes: dead
+/// nodes lead on until all is written anew.
+const WITH_DEAD: f64 = 0.23;
 /// Memory of searches for each byte of that for updates, two deltas of which there are; bytes of a
 /// row of those beside vector and list.
 const UPDATE_MEMORY: f64 = 8.0;
@@ -294,7 +296,7 @@ impl UpdateSite {
                 bytes_in_order: PATCHED * self.row_bytes + flush.bytes_in_order,
                 pages_read: changing * pages,
                 pages_written: flush.pages_written,
-                search_factor: if over { 1.0 } else { WITH_DEAD },
+                search_factor: 1.0 + WITH_DEAD * deletes,
             };
         }
         // A design that says nothing is changed by segments.
@@ -521,6 +523,27 @@ mod tests {
                 .write_amplification
                 .is_none()
         );
+    }
+
+    #[test]
+    fn pages_of_a_search_are_as_many_more_as_were_counted() {
+        // 2026-11-26-policies: of a search beside changes, by those of one before.
+        let within = |policy, deletes: f64, counted: f64| {
+            let factor = text().cost(policy, &wish(deletes, 1.0)).search_factor;
+            assert!(
+                (factor / counted - 1.0).abs() < 0.06,
+                "{policy:?}: {factor}"
+            );
+        };
+        for counted in [1.016, 1.028, 1.061] {
+            within(UpdateSpec::Overwrite, 0.1, counted);
+        }
+        for counted in [1.075, 1.146] {
+            within(UpdateSpec::Patch, 0.5, counted);
+        }
+        for counted in [1.088, 1.166] {
+            within(UpdateSpec::Overwrite, 0.5, counted);
+        }
     }
 
     #[test]

@@ -20,6 +20,11 @@ pub(crate) fn found_per_row(spec: &IndexSpec, nodes: u32) -> u32 {
     spec.graph.build_list().min(nodes)
 }
 
+/// Whether the living ones of the nodes that searches find are those that are near a row.
+pub(super) const fn is_well_known(living: usize, found: u32) -> bool {
+    2 * living >= found as usize
+}
+
 /// A segment that is searched for the neighbours of rows, as it was before any of its rows died:
 /// dead nodes lead on, and are found.
 pub(super) struct BaseSearch {
@@ -98,19 +103,32 @@ impl Linker {
     }
 
     /// The list of a raw row: the places of those of `others`, raw rows, that it gets, in prune
-    /// order.
-    pub(crate) fn choose(&mut self, row: &[u8], others: &[u8]) -> Result<Vec<usize>> {
+    /// order. Of those who are farther than all of the first `near`, where there are some, the
+    /// farthest alone is a candidate, which leads elsewhere: few rows among many are far from each
+    /// other, and hardly one of them occludes another, so that they would fill a list.
+    pub(crate) fn choose(
+        &mut self,
+        row: &[u8],
+        (others, near): (&[u8], usize),
+    ) -> Result<Vec<usize>> {
         let all = [row, others].concat();
         let guide = self.metric.guide();
         let set = VectorSet::new(&all, self.shape, guide, resolve::kernels()?, self.max_norm)?;
-        let found: Vec<NodeId> = (1..set.count()).map(NodeId).collect();
-        let mut distances = vec![0.0; found.len()];
-        set.distance_many(NodeId(0), &found, &mut distances);
-        let scored = found.iter().zip(distances);
+        let nodes: Vec<NodeId> = (1..set.count()).map(NodeId).collect();
+        let mut distances = vec![0.0; nodes.len()];
+        set.distance_many(NodeId(0), &nodes, &mut distances);
+        let reach = distances.iter().take(near).copied().reduce(f32::max);
+        let reach = reach.unwrap_or(f32::INFINITY);
+        let scored = nodes.iter().zip(distances);
         let mut candidates: Vec<Candidate> = scored
             .map(|(node, distance)| Candidate::new(*node, distance))
             .collect();
         candidates.sort_unstable();
+        let beyond = candidates.partition_point(|candidate| candidate.distance <= reach);
+        if beyond < candidates.len() {
+            let last = candidates.len() - 1;
+            candidates.drain(beyond..last);
+        }
         let chosen = self
             .pruner
             .prune(&candidates, self.spec, |node, others, out| {
@@ -118,5 +136,31 @@ impl Linker {
             });
         let places = chosen.iter().filter_map(|node| node.index().checked_sub(1));
         Ok(places.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway_types::ElementType;
+
+    use super::*;
+    use crate::presets::{Preset, Sizes};
+    use crate::spec::Shape;
+
+    #[test]
+    fn one_alone_is_chosen_of_those_beyond_what_is_near() {
+        let shape = Shape {
+            dimension: 2,
+            element: ElementType::U8,
+            metric: Metric::L2,
+        };
+        let form = Preset::DiskAnn.forms().next().unwrap();
+        let spec = (form.spec)(shape, &Sizes::default());
+        let mut linker = Linker::new(&spec, 8, None).unwrap();
+        let row = [100, 100];
+        let others = [[110, 100], [100, 112], [100, 90], [0, 100], [200, 255]].concat();
+        assert_eq!(linker.choose(&row, (&others, 2)).unwrap(), [0, 2, 1, 4]);
+        let all = linker.choose(&row, (&others, 0)).unwrap();
+        assert!(all.contains(&3) && all.contains(&4), "{all:?}");
     }
 }

@@ -18,6 +18,7 @@ mod census;
 mod choose;
 mod climb;
 mod clusters;
+mod code_distances;
 mod code_error;
 mod codebook;
 mod codes;

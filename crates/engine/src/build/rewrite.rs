@@ -4,24 +4,28 @@
 //!
 //! ```text
 //! own      the list of each row in its segment; where neighbours died, theirs take their place
-//! found    a row that is not of the largest segment: what a search of that finds, pruned
-//! back     and an edge back from each of those
-//! all three are merged by rank, as the lists of shards are
+//! found    a row that is not of the largest segment: what a search of that finds, and its own
+//!          list, pruned together
+//! back     an edge back from each of those of the largest, merged with its list by rank, as the
+//!          lists of shards are
 //! ```
 //! Dead nodes lead on in the searches, and are in no list.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use pageway_graph::merge_lists;
 use pageway_types::{NodeId, Progress};
 
-use super::link::{BaseSearch, Linker, found_per_row};
+use super::code_distances::CodeDistances;
+use super::link::{BaseSearch, Linker, found_per_row, is_well_known};
 use super::pipeline::Pipeline;
 use super::shards::{ShardGraphs, write_list};
 use super::sort::Sorter;
 use super::spill::{Spill, SpillWriter};
 use crate::cache::ListRead;
 use crate::error::{Error, ErrorKind, Result};
+use crate::execution::CodePart;
 use crate::manifest::SegmentEntry;
 use crate::resolve::{self, Source};
 
@@ -31,8 +35,6 @@ const BATCH: usize = 256;
 const REPLACED: usize = 8;
 /// Lists of dead nodes that are kept at hand.
 const DEAD_LISTS: usize = 8192;
-/// Rows that are searched for together.
-const QUERIES: usize = 256;
 /// Bytes in which edges back are sorted.
 const SORTED_BYTES: u64 = 4 << 20;
 /// What all of that takes beside the segment that is searched.
@@ -43,6 +45,9 @@ pub(crate) trait KeptRows: Sync {
     /// The row of a node of a segment, by the number of the segment, if it lives. Rows of a segment
     /// follow those of the one before, in the order of their nodes.
     fn row_of(&self, segment: usize, node: NodeId) -> Option<u32>;
+
+    /// The codes of a segment.
+    fn codes(&self, segment: usize) -> Option<&CodePart>;
 }
 
 /// Segments whose lists are kept, the largest first, and their rows.
@@ -62,14 +67,19 @@ impl Pipeline<'_> {
         let count = self.plan.node_count;
         self.progress.stage("keep lists", count.into());
         let mut own = self.spill_of("own")?;
-        let mut first = 0;
-        for number in 0..kept.segments.len() {
-            let rows = self.keep(kept, number, &mut own)?;
-            first = if number == 0 { rows } else { first };
+        let mut keep = |rows: Range<u32>, lists: Vec<Vec<NodeId>>| {
+            let mut lists = rows.zip(lists);
+            lists.try_for_each(|(row, list)| write_list(&mut own, row, &list))
+        };
+        let first = self.each_kept(kept, 0, &mut keep)?;
+        if first == 0 {
+            for number in 1..kept.segments.len() {
+                self.each_kept(kept, number, &mut keep)?;
+            }
         }
         let mut spills = vec![own.finish()?];
         if first > 0 && first < count {
-            spills.extend(self.find(kept, first..count, max_norm)?);
+            spills.extend(self.find(kept, first, max_norm)?);
         }
         Ok(ShardGraphs::of_one(spills))
     }
@@ -78,8 +88,13 @@ impl Pipeline<'_> {
         self.workspace.scratch.writer(stem)
     }
 
-    /// Writes the lists of the living rows of a segment; how many those are.
-    fn keep(&self, kept: KeptLists<'_>, number: usize, out: &mut SpillWriter) -> Result<u32> {
+    /// Shows the lists of the living rows of a segment, some rows at a time; how many those are.
+    fn each_kept(
+        &self,
+        kept: KeptLists<'_>,
+        number: usize,
+        show: &mut dyn FnMut(Range<u32>, Vec<Vec<NodeId>>) -> Result<()>,
+    ) -> Result<u32> {
         let segment = kept.segments.get(number).ok_or_else(torn)?;
         let source = Source {
             vfs: self.workspace.vfs.as_ref(),
@@ -89,48 +104,56 @@ impl Pipeline<'_> {
         let row_of = |node| kept.rows.row_of(number, node);
         let floor = segment.spec.graph.max_degree() / 2;
         let mut keeping = Keeping::new(source, &row_of, floor)?;
-        let (mut living, mut rows) = (Vec::with_capacity(BATCH), 0);
-        let last = segment.node_count - 1;
+        let part = kept.rows.codes(number).ok_or_else(torn)?;
+        let vectors = self.input.vectors;
+        let mut codes = CodeDistances::new(part, vectors.shape())?;
+        let (mut living, mut first, mut rows) = (Vec::with_capacity(BATCH), None, 0);
+        let (mut raw, last) = (Vec::new(), segment.node_count - 1);
         for node in (0..segment.node_count).map(NodeId) {
             if let Some(row) = (keeping.row_of)(node) {
-                living.push((node, row));
+                first = first.or(Some(row));
+                living.push(node);
             }
-            if living.len() == BATCH || node.0 == last {
-                self.progress.check()?;
-                keeping.write(&living, out)?;
-                self.progress.advance(living.len() as u64);
-                rows += living.len() as u32;
-                living.clear();
-            }
+            let is_full = living.len() == BATCH || node.0 == last;
+            let Some(start) = first.filter(|_| is_full) else {
+                continue;
+            };
+            self.progress.check()?;
+            let count = living.len() as u32;
+            raw.resize(living.len() * vectors.shape().row_bytes(), 0);
+            vectors.read(start.into(), &mut raw)?;
+            let lists = keeping.lists(&living, (&mut codes, &raw))?;
+            show(start..start + count, lists)?;
+            self.progress.advance(count.into());
+            rows += count;
+            living.clear();
+            first = None;
         }
         Ok(rows)
     }
 
-    /// Links rows that are not of the largest segment to that: edges back from it, then their own.
-    fn find(
-        &self,
-        kept: KeptLists<'_>,
-        rows: std::ops::Range<u32>,
-        max_norm: Option<f32>,
-    ) -> Result<[Spill; 2]> {
+    /// Links rows that are not of the largest segment, those from `first` on, to that: edges back
+    /// from it, then their own.
+    fn find(&self, kept: KeptLists<'_>, first: u32, max_norm: Option<f32>) -> Result<[Spill; 2]> {
         let base = kept.segments.first().ok_or_else(torn)?;
         let stem = self.workspace.scratch.stem("edges");
         let mut back = Sorter::new(&self.workspace.vfs, stem, SORTED_BYTES);
         let mut found = self.spill_of("found")?;
-        let count = rows.end - rows.start;
+        let count = self.plan.node_count - first;
         self.progress.stage("link rows", count.into());
         let mut finding = Finding::new(self, (kept, base), max_norm)?;
-        for start in rows.clone().step_by(QUERIES) {
-            self.progress.check()?;
-            let block = start..rows.end.min(start + QUERIES as u32);
-            for (row, list) in block.clone().zip(finding.lists(block)?) {
+        let mut link = |rows: Range<u32>, own: Vec<Vec<NodeId>>| {
+            for (row, list) in rows.clone().zip(finding.lists(rows, &own)?) {
                 write_list(&mut found, row, &list)?;
-                for (rank, other) in (0u32..).zip(&list) {
+                for (rank, other) in (0u32..).zip(&list).filter(|(_, other)| other.0 < first) {
                     let value = [rank.to_be_bytes(), row.to_be_bytes()].concat();
                     back.push(&other.0.to_be_bytes(), &value)?;
                 }
             }
-            self.progress.advance(QUERIES as u64);
+            Ok(())
+        };
+        for number in 1..kept.segments.len() {
+            self.each_kept(kept, number, &mut link)?;
         }
         Ok([self.edges_back(back)?, found.finish()?])
     }
@@ -165,7 +188,7 @@ impl Pipeline<'_> {
 pub(super) struct Keeping<'k> {
     reader: Box<dyn ListRead>,
     row_of: &'k dyn Fn(NodeId) -> Option<u32>,
-    /// Living neighbours of dead nodes, by rows.
+    /// Living neighbours of dead nodes.
     dead: HashMap<NodeId, Vec<NodeId>>,
     /// Neighbours below which a list that loses one is filled.
     floor: usize,
@@ -192,20 +215,31 @@ impl<'k> Keeping<'k> {
         rows.map(NodeId).collect()
     }
 
-    /// Writes the lists of some living nodes with their rows.
-    fn write(&mut self, living: &[(NodeId, u32)], out: &mut SpillWriter) -> Result<()> {
-        let nodes: Vec<NodeId> = living.iter().map(|(node, _)| *node).collect();
-        let mut lists = vec![Vec::new(); nodes.len()];
-        self.reader.lists(&nodes, &mut |at, list| {
+    fn living(&self, list: &[NodeId]) -> Vec<NodeId> {
+        let living = list.iter().filter(|node| (self.row_of)(**node).is_some());
+        living.copied().collect()
+    }
+
+    /// The lists of some living nodes, of which these are the raw rows, as rows.
+    fn lists(
+        &mut self,
+        living: &[NodeId],
+        (codes, raw): (&mut CodeDistances<'_>, &[u8]),
+    ) -> Result<Vec<Vec<NodeId>>> {
+        let mut lists = vec![Vec::new(); living.len()];
+        self.reader.lists(living, &mut |at, list| {
             if let Some(slot) = lists.get_mut(at) {
                 *slot = list.to_vec();
             }
         })?;
         self.load_dead(&lists)?;
-        for ((_, row), list) in living.iter().zip(&lists) {
-            write_list(out, *row, &self.repaired(NodeId(*row), list)?)?;
-        }
-        Ok(())
+        let row_bytes = (raw.len() / living.len().max(1)).max(1);
+        let each = living.iter().zip(&lists).zip(raw.chunks_exact(row_bytes));
+        each.map(|((node, list), row)| {
+            let list = self.repaired(*node, list, &mut |nodes| codes.between(row, nodes))?;
+            Ok(self.rows(&list))
+        })
+        .collect()
     }
 
     /// Dead nodes of a list, the first few.
@@ -226,29 +260,46 @@ impl<'k> Keeping<'k> {
         let mut loaded = vec![Vec::new(); nodes.len()];
         self.reader.lists(&nodes, &mut |at, list| {
             if let Some(slot) = loaded.get_mut(at) {
-                *slot = self.rows(list);
+                *slot = self.living(list);
             }
         })?;
         self.dead.extend(nodes.into_iter().zip(loaded));
         Ok(())
     }
 
-    /// The list of a row: those who live, and as many neighbours of the dead as are missing.
-    pub(super) fn repaired(&self, row: NodeId, list: &[NodeId]) -> Result<Vec<NodeId>> {
-        let mut kept = self.rows(list);
+    /// The list of a node: those who live, and in place of the dead the nearest of their
+    /// neighbours, none farther than all of the dead, or as many as a list has at least: where all
+    /// around a dead node died, what it names still lies anywhere.
+    pub(super) fn repaired(
+        &self,
+        node: NodeId,
+        list: &[NodeId],
+        distances: &mut dyn FnMut(&[NodeId]) -> Vec<f32>,
+    ) -> Result<Vec<NodeId>> {
+        let mut kept = self.living(list);
         if kept.len() == list.len() {
             return Ok(kept);
         }
         let dead = self.dead_of(list);
-        let theirs: Vec<&[NodeId]> = dead
-            .iter()
-            .filter_map(|node| self.dead.get(node).map(Vec::as_slice))
-            .collect();
+        let theirs = dead.iter().filter_map(|node| self.dead.get(node)).flatten();
+        let is_new = |other: &NodeId| *other != node && !kept.contains(other);
+        let mut others: Vec<NodeId> = theirs.copied().filter(is_new).collect();
+        others.sort_unstable();
+        others.dedup();
+        let reach = distances(&dead).into_iter().fold(0.0, f32::max);
+        let scored = distances(&others).into_iter().zip(others);
+        let mut scored: Vec<(f32, NodeId)> = scored.collect();
+        scored.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
         let most = list.len().max(self.floor);
-        fill(row, &mut kept, &theirs, most);
+        for (distance, other) in scored {
+            if kept.len() >= most || (distance > reach && kept.len() >= self.floor) {
+                break;
+            }
+            kept.push(other);
+        }
         if kept.len() < self.floor {
-            let living = list.iter().filter(|node| (self.row_of)(**node).is_some());
-            self.widen(row, &mut kept, living)?;
+            let living = kept.clone();
+            self.widen(node, &mut kept, living.iter())?;
         }
         Ok(kept)
     }
@@ -271,7 +322,7 @@ impl<'k> Keeping<'k> {
     /// Fills a list up to the floor from the lists of some nodes of the segment.
     fn widen<'n>(
         &self,
-        row: NodeId,
+        node: NodeId,
         kept: &mut Vec<NodeId>,
         nodes: impl Iterator<Item = &'n NodeId>,
     ) -> Result<()> {
@@ -279,24 +330,24 @@ impl<'k> Keeping<'k> {
         let mut lists = vec![Vec::new(); nodes.len()];
         self.reader.lists(&nodes, &mut |at, list| {
             if let Some(slot) = lists.get_mut(at) {
-                *slot = self.rows(list);
+                *slot = self.living(list);
             }
         })?;
         let theirs: Vec<&[NodeId]> = lists.iter().map(Vec::as_slice).collect();
-        fill(row, kept, &theirs, self.floor);
+        fill(node, kept, &theirs, self.floor);
         Ok(())
     }
 }
 
 /// Adds those of other lists that are not in one yet, the first of each first, up to `most`.
-fn fill(row: NodeId, kept: &mut Vec<NodeId>, theirs: &[&[NodeId]], most: usize) {
+fn fill(node: NodeId, kept: &mut Vec<NodeId>, theirs: &[&[NodeId]], most: usize) {
     let mut others = Vec::new();
     merge_lists(theirs, 2 * most, &mut others);
     for other in others {
         if kept.len() >= most {
             break;
         }
-        if other != row && !kept.contains(&other) {
+        if other != node && !kept.contains(&other) {
             kept.push(other);
         }
     }
@@ -307,6 +358,8 @@ struct Finding<'f> {
     pipeline: &'f Pipeline<'f>,
     kept: KeptLists<'f>,
     base: BaseSearch,
+    /// Nodes that searches of that find.
+    found: u32,
     linker: Linker,
 }
 
@@ -317,42 +370,50 @@ impl<'f> Finding<'f> {
         max_norm: Option<f32>,
     ) -> Result<Self> {
         let spec = &pipeline.plan.spec;
-        let most = found_per_row(&base.spec, base.node_count);
+        let found = found_per_row(&base.spec, base.node_count);
+        let most = found + spec.graph.max_degree();
         let threads = pipeline.pool.current_num_threads();
         let element = pipeline.input.vectors.shape().element;
         Ok(Self {
             pipeline,
             kept,
             base: BaseSearch::open(pipeline.workspace, (base, element), threads)?,
+            found,
             linker: Linker::new(spec, most, max_norm)?,
         })
     }
 
-    /// The lists of some rows among those of the largest segment.
-    fn lists(&mut self, rows: std::ops::Range<u32>) -> Result<Vec<Vec<NodeId>>> {
+    /// The lists of some rows, of nodes of the largest segment and of those of their own lists.
+    fn lists(&mut self, rows: Range<u32>, own: &[Vec<NodeId>]) -> Result<Vec<Vec<NodeId>>> {
         let vectors = self.pipeline.input.vectors;
         let shape = vectors.shape();
         let mut queries = vec![0; rows.len() * shape.row_bytes()];
         vectors.read(rows.start.into(), &mut queries)?;
         let found = self.base.found(&queries)?;
         let queries = queries.chunks_exact(shape.row_bytes());
-        let found = found.iter().zip(queries);
+        let found = found.iter().zip(queries).zip(own);
         found
-            .map(|(nodes, query)| self.list(nodes, query))
+            .map(|((nodes, query), own)| self.list(query, nodes, own))
             .collect()
     }
 
-    /// The list of a row among nodes that were found for it, which come with their vectors.
-    fn list(&mut self, nodes: &[u32], query: &[u8]) -> Result<Vec<NodeId>> {
+    /// The list of a row, among nodes that were found for it and the rows of its own list.
+    fn list(&mut self, query: &[u8], nodes: &[u32], own: &[NodeId]) -> Result<Vec<NodeId>> {
         let input = self.pipeline.input.vectors;
         let row_bytes = input.shape().row_bytes();
         let row = |node: &u32| self.kept.rows.row_of(0, NodeId(*node));
-        let rows: Vec<u32> = nodes.iter().filter_map(row).collect();
+        let mut rows: Vec<u32> = nodes.iter().filter_map(row).collect();
+        let near = if is_well_known(rows.len(), self.found) {
+            rows.len()
+        } else {
+            0
+        };
+        rows.extend(own.iter().map(|other| other.0));
         let mut others = vec![0; rows.len() * row_bytes];
         for (row, out) in rows.iter().zip(others.chunks_exact_mut(row_bytes)) {
             input.read((*row).into(), out)?;
         }
-        let chosen = self.linker.choose(query, &others)?;
+        let chosen = self.linker.choose(query, (&others, near))?;
         let rows = chosen.iter().filter_map(|place| rows.get(*place).copied());
         Ok(rows.map(NodeId).collect())
     }

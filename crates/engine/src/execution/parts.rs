@@ -78,6 +78,11 @@ impl AnyParts {
         })
     }
 
+    /// Codes of its nodes.
+    pub(crate) fn codes(&self) -> &CodePart {
+        each!(self, parts => &parts.codes)
+    }
+
     /// Whether the code of every node can be scored by itself.
     pub(crate) fn scans_codes(&self) -> bool {
         each!(self, parts => parts.scans_codes())

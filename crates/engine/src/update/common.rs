@@ -38,6 +38,7 @@ pub(super) struct Common {
 pub(super) struct Counters {
     pub(super) flushes: AtomicU64,
     pub(super) merges: AtomicU64,
+    pub(super) patches: AtomicU64,
     pub(super) segment_bytes: AtomicU64,
     pub(super) temporary_bytes: AtomicU64,
     pub(super) replayed: AtomicU64,
@@ -128,6 +129,7 @@ impl Common {
             work: Work {
                 flushes: count(&self.counters.flushes),
                 merges: count(&self.counters.merges),
+                patches: count(&self.counters.patches),
                 bytes_written: log.bytes + segment_bytes + temporary_bytes,
                 log_bytes: log.bytes,
                 segment_bytes,
@@ -137,6 +139,7 @@ impl Common {
                 link_pages: count(&self.counters.link_pages),
             },
             merge_refused: self.upkeep.merger.board.refused(),
+            patch_refused: self.upkeep.flusher.board.refused(),
             background: boards
                 .iter()
                 .filter_map(|board| board.background())

@@ -81,7 +81,7 @@ impl Common {
                 others.extend_from_slice(vector);
             }
         }
-        let chosen = Linker::new(&entry.spec, most, None)?.choose(&stored, &others)?;
+        let chosen = Linker::new(&entry.spec, most, None)?.choose(&stored, (&others, 0))?;
         let list = chosen.iter().filter_map(|place| nodes.get(*place).copied());
         Ok(list.collect())
     }

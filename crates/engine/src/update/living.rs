@@ -8,7 +8,7 @@ use pageway_types::{NodeId, VectorRead, VectorShape};
 use super::taken::FromSegments;
 use crate::build::{DocumentsById, KeptRows};
 use crate::error::{Error, Result};
-use crate::execution::{DeadSet, Segment};
+use crate::execution::{CodePart, DeadSet, Segment};
 use crate::source::IdRead;
 
 /// Nodes that are read together at most, dead ones included.
@@ -67,6 +67,11 @@ impl LivingRows {
     /// The dead of the first segment.
     pub(super) fn first_dead(&self) -> Option<&DeadSet> {
         self.parts.first().map(|part| &part.dead)
+    }
+
+    /// Rows of the first segment.
+    pub(super) fn first_rows(&self) -> u64 {
+        self.parts.first().map_or(0, |part| part.living().into())
     }
 
     /// What they were taken from, once they are read.
@@ -197,6 +202,11 @@ impl KeptRows for LivingRows {
     fn row_of(&self, segment: usize, node: NodeId) -> Option<u32> {
         let part = self.parts.get(segment)?;
         Some(part.first as u32 + part.rank(node)?)
+    }
+
+    fn codes(&self, segment: usize) -> Option<&CodePart> {
+        let part = self.parts.get(segment)?;
+        Some(part.segment.parts.codes())
     }
 }
 

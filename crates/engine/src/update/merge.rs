@@ -96,6 +96,9 @@ impl Common {
             if chosen.is_empty() {
                 return Ok(());
             }
+            if chosen.len() > 1 && self.absorb((report, progress))? {
+                continue;
+            }
             self.merge_what_fits(chosen, (report, progress))?;
         }
     }
@@ -209,11 +212,7 @@ impl Common {
 
 /// The segments to merge next, by their numbers.
 fn to_merge(version: &Version) -> Vec<usize> {
-    let tier = |segment: &Segment| Tier {
-        rows: segment.node_count().into(),
-        dead: segment.dead.as_ref().map_or(0, |dead| dead.len().into()),
-    };
-    let tiers: Vec<Tier> = version.segments.iter().map(tier).collect();
+    let tiers: Vec<Tier> = version.segments.iter().map(Tier::of).collect();
     let segments = &version.manifest.segments;
     let is_patched =
         |entry: &SegmentEntry| entry.spec.patches_pages() && entry.files.attributes.is_none();

@@ -14,6 +14,7 @@
 //! the one that replaces it is durable. After the first write that failed nothing changes any more,
 //! and searches go on.
 
+mod absorb;
 mod background;
 mod board;
 mod building;

@@ -263,6 +263,8 @@ pub struct Work {
     pub flushes: u64,
     /// Merges.
     pub merges: u64,
+    /// Those of both that changed pages of a segment, and made none.
+    pub patches: u64,
     /// Bytes that were written: the log, segments, and temporary files of merges.
     pub bytes_written: u64,
     /// Those of the log.
@@ -324,6 +326,8 @@ pub struct Changes {
     pub work: Work,
     /// Why segments were not merged, when they were to be.
     pub merge_refused: Option<String>,
+    /// Why rows became segments, where the design changes pages of the one that is there.
+    pub patch_refused: Option<String>,
     /// The flush and the merge that are under way.
     pub background: Vec<Background>,
     /// What went wrong in the background and was told nobody yet.

@@ -1,10 +1,12 @@
 //! A flush into the segment that is there, where the design changes pages one by one.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
+use std::thread::sleep;
+use std::time::Duration;
 
 use pageway_store::{LogFloor, LogWriter};
-use pageway_types::Progress;
+use pageway_types::{NodeId, Progress, VectorShape};
 
 use super::checkpoint::Checkpoint;
 use super::common::Common;
@@ -15,10 +17,14 @@ use super::upkeep::BuildLease;
 use crate::build::{Added, SegmentPatch, patch_bytes};
 use crate::delta::Delta;
 use crate::error::Result;
-use crate::execution::Segment;
+use crate::execution::{DeadSet, Segment};
 use crate::index::Version;
 use crate::manifest::SegmentEntry;
+use crate::memory::format_bytes;
 use crate::source::keep_exactly;
+
+/// How long a flush rests before it looks again whether a merge is under way.
+const WAIT: Duration = Duration::from_millis(2);
 
 /// Rows of a delta, and of the segment that they go to.
 struct FromBoth(FromDelta, FromSegments);
@@ -37,14 +43,26 @@ struct TakenRows {
     living: LivingRows,
 }
 
+/// Rows for a segment.
+pub(super) struct ComingRows<'r> {
+    pub(super) vectors: Vec<u8>,
+    pub(super) shape: VectorShape,
+    pub(super) ids: &'r [u64],
+    /// Neighbours of each that are known.
+    pub(super) known: &'r [Vec<NodeId>],
+    /// Who is dead in the segment.
+    pub(super) dead: &'r DeadSet,
+}
+
 impl Common {
     /// Puts the rows of the delta into the segment that there is; false where that cannot be, and
-    /// nothing is done: also beside a merge, which may be of the segment.
+    /// nothing is done: also beside a merge, which may be of the segment, where changes wait for
+    /// room.
     pub(super) fn flush_into_segment(&self, progress: &dyn Progress) -> Result<bool> {
         if patched(&self.index.version()).is_none() {
             return Ok(false);
         }
-        let Some(_merge) = self.upkeep.turns.try_merge() else {
+        let Some(_merge) = self.turn_of_merge(progress)? else {
             return Ok(false);
         };
         let _turn = self.upkeep.turns.flush();
@@ -57,7 +75,7 @@ impl Common {
         };
         let _begun = self.upkeep.flusher.board.begin();
         let mut rows = self.take_rows(&frozen, segment)?;
-        let added = self.patch(&version, (segment, entry), (&mut rows, &lease), progress)?;
+        let added = self.patch_delta(&version, (segment, entry), (&mut rows, &lease), progress)?;
         let Some(added) = added else {
             return Ok(false);
         };
@@ -65,9 +83,23 @@ impl Common {
         drop(version);
         self.commit_patch((added, floor), rows, lease)?;
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
+        self.counters.patches.fetch_add(1, Ordering::Relaxed);
         self.upkeep.flusher.board.end();
         self.settle_pages()?;
         Ok(true)
+    }
+
+    /// The turn of a merge, behind what is under way; none where that goes on and changes wait for
+    /// room.
+    fn turn_of_merge(&self, progress: &dyn Progress) -> Result<Option<MutexGuard<'_, ()>>> {
+        loop {
+            let turn = self.upkeep.turns.try_merge();
+            if turn.is_some() || self.upkeep.flusher.board.is_awaited() {
+                return Ok(turn);
+            }
+            progress.check()?;
+            sleep(WAIT);
+        }
     }
 
     /// Takes the rows of a delta, and notes who lives in a segment: between two turns, as for a
@@ -86,30 +118,50 @@ impl Common {
         Ok(self.commit.exclusive(take)?)
     }
 
-    /// The segment with the rows; none where they cannot be put there.
-    fn patch(
+    /// The segment with the rows of a delta; none where they cannot be put there.
+    fn patch_delta(
         &self,
         version: &Version,
-        (segment, entry): (&Segment, &SegmentEntry),
+        place: (&Segment, &SegmentEntry),
         (taken, lease): (&mut TakenRows, &BuildLease<'_>),
         progress: &dyn Progress,
     ) -> Result<Option<Added>> {
-        let ids = taken.delta.ids();
-        let limits = self.limits_of(version);
-        let size = (ids.len() as u32, segment.node_count());
-        let fits = !self.is_bounded() || patch_bytes(&entry.spec, size)? <= limits.build_memory;
-        let Some(dead) = taken.living.first_dead().filter(|_| fits) else {
+        let Some(dead) = taken.living.first_dead() else {
             return Ok(None);
         };
-        let is_nothing = ids.is_empty() && (entry.spec.repair.is_sweep() || dead.len() == 0);
+        let ids = taken.delta.ids();
+        let is_nothing = ids.is_empty() && (place.1.spec.repair.is_sweep() || dead.len() == 0);
         if is_nothing || taken.delta.documents().is_some() {
             return Ok(None);
         }
-        let (rows, shape) = (std::mem::take(&mut taken.vectors), self.index.shape());
-        let (rows, stored) = if entry.is_narrowed() {
-            keep_exactly(rows, shape)?
+        let rows = ComingRows {
+            vectors: std::mem::take(&mut taken.vectors),
+            shape: self.index.shape(),
+            ids,
+            known: &taken.delta.lists(version.numbering()),
+            dead,
+        };
+        self.patch(version, place, (rows, lease), progress)
+    }
+
+    /// The segment with some rows; none where memory is too small for that, or it cannot hold them.
+    pub(super) fn patch(
+        &self,
+        version: &Version,
+        (segment, entry): (&Segment, &SegmentEntry),
+        (coming, lease): (ComingRows<'_>, &BuildLease<'_>),
+        progress: &dyn Progress,
+    ) -> Result<Option<Added>> {
+        let limits = self.limits_of(version);
+        // Where nobody lives no search finds who would lead to the rows.
+        let is_dead = coming.dead.len() >= segment.node_count();
+        if is_dead || !self.patches_fit((version, entry), coming.ids.len() as u32)? {
+            return Ok(None);
+        }
+        let (rows, stored) = if entry.is_narrowed() && coming.shape == self.index.shape() {
+            keep_exactly(coming.vectors, coming.shape)?
         } else {
-            (rows, shape)
+            (coming.vectors, coming.shape)
         };
         if stored != entry.spec.shape.vectors() {
             return Ok(None);
@@ -120,14 +172,32 @@ impl Common {
             generation: lease.generation,
             base: entry,
             open: segment,
-            dead,
+            dead: coming.dead,
             rows: &rows,
-            ids,
-            known: &taken.delta.lists(version.numbering()),
+            ids: coming.ids,
+            known: coming.known,
             limits,
             progress,
         };
         patch.write().map(Some)
+    }
+
+    /// Whether memory is enough to put so many rows into a segment. What is missing stands in
+    /// `Changes` otherwise.
+    pub(super) fn patches_fit(
+        &self,
+        (version, entry): (&Version, &SegmentEntry),
+        rows: u32,
+    ) -> Result<bool> {
+        let least = patch_bytes(&entry.spec, (rows, entry.node_count))?;
+        let given = self.limits_of(version).build_memory;
+        let fits = !self.is_bounded() || least <= given;
+        let refused = || {
+            let (least, given) = (format_bytes(least), format_bytes(given));
+            format!("rows become segments: pages are changed in {least} for builds, not in {given}")
+        };
+        self.upkeep.flusher.board.refuse((!fits).then(refused));
+        Ok(fits)
     }
 
     fn commit_patch(
@@ -152,9 +222,13 @@ pub(super) fn patched(version: &Version) -> Option<(&Segment, &SegmentEntry)> {
     let ([segment], [entry]) = (&version.segments[..], &version.manifest.segments[..]) else {
         return None;
     };
-    let can = entry.spec.patches_pages()
+    takes_rows(entry).then_some((segment, entry))
+}
+
+/// Whether rows can be put into a segment.
+pub(super) fn takes_rows(entry: &SegmentEntry) -> bool {
+    entry.spec.patches_pages()
         && entry.spec.storage.ids.are_given()
         && entry.files.ids.is_some()
-        && entry.files.attributes.is_none();
-    can.then_some((segment, entry))
+        && entry.files.attributes.is_none()
 }

@@ -2,6 +2,7 @@
 
 mod attributes;
 mod background;
+mod churn;
 mod concurrent;
 mod drift;
 mod linked;

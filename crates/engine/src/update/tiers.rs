@@ -1,6 +1,8 @@
 //! Which segments are merged: as many of a size as make one of the next, those that have mostly
 //! died, and all of them once much of the index is not in the largest.
 
+use crate::execution::Segment;
+
 /// Segments of a size that are merged into one.
 const FAN_IN: usize = 4;
 /// A segment is made anew when one in so many of its rows died.
@@ -26,6 +28,13 @@ pub(super) struct Tier {
 }
 
 impl Tier {
+    pub(super) fn of(segment: &Segment) -> Self {
+        Self {
+            rows: segment.node_count().into(),
+            dead: segment.dead.as_ref().map_or(0, |dead| dead.len().into()),
+        }
+    }
+
     fn living(self) -> u64 {
         self.rows.saturating_sub(self.dead)
     }
@@ -84,6 +93,19 @@ pub(super) fn choose_patched(tiers: &[Tier], built: u64) -> Vec<usize> {
         return vec![0];
     }
     Vec::new()
+}
+
+/// Whether the first segment takes the rows of all others: so few that it is not written anew.
+pub(super) fn is_absorbed(tiers: &[Tier], built: u64) -> bool {
+    let [own, others @ ..] = tiers else {
+        return false;
+    };
+    let came: u64 = others.iter().map(|tier| tier.living()).sum();
+    let grown = Tier {
+        rows: own.rows + came,
+        ..*own
+    };
+    came > 0 && own.living() > 0 && choose_patched(&[grown], built).is_empty()
 }
 
 /// Whether much of an index of several segments is new, or died, since the largest was made.
@@ -168,6 +190,16 @@ mod tests {
         assert_eq!(choose_all(&[tier(1000, 100), tier(400, 0)]), [0, 1]);
         assert_eq!(choose_all(&[tier(1000, 0), tier(100, 25)]), [1]);
         assert!(choose_all(&[]).is_empty());
+    }
+
+    #[test]
+    fn few_rows_are_put_in_and_many_are_written_with_the_rest() {
+        let large = tier(1000, 20);
+        assert!(is_absorbed(&[large, tier(60, 0), tier(50, 10)], 980));
+        assert!(!is_absorbed(&[large, tier(200, 0)], 980));
+        assert!(!is_absorbed(&[tier(1000, 200), tier(10, 0)], 1000));
+        assert!(!is_absorbed(&[large], 980) && !is_absorbed(&[large, tier(5, 5)], 980));
+        assert!(!is_absorbed(&[tier(1000, 1000), tier(5, 0)], 1000));
     }
 
     /// Merges until all is well; rows that were written.

@@ -178,9 +178,10 @@ impl Writer {
     /// Makes a segment of the rows since the last flush, so that they take no memory and no
     /// replay. Nothing where there are none, and nothing died.
     ///
-    /// Runs in the thread that calls, after the flush in the background, beside a merge. Changes go
-    /// on meanwhile, as far as there is room for them. Where there are too many segments then, they
-    /// are merged in the background.
+    /// Runs in the thread that calls, after the flush in the background, and beside a merge; behind
+    /// that where the design changes pages, unless changes wait for room. Changes go on meanwhile,
+    /// as far as there is room for them. Where there are too many segments then, they are merged in
+    /// the background.
     ///
     /// # Errors
     /// `InvalidInput` where memory is too small for another segment, `NoSpace`, `Cancelled`: the

@@ -97,6 +97,9 @@ pub(super) struct Done {
     /// Why segments were not merged, when they were to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     merge_refused: Option<String>,
+    /// Why rows became segments, where pages of the one that is there were to change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_refused: Option<String>,
     /// Why changes are in the log alone, where only who changes the index sees them.
     #[serde(skip_serializing_if = "Option::is_none")]
     flush_refused: Option<String>,
@@ -115,6 +118,7 @@ impl Done {
             dead,
             work,
             merge_refused,
+            patch_refused,
             ..
         } = writer.changes()?;
         let lsn = writer.close()?;
@@ -129,6 +133,7 @@ impl Done {
             delta_rows,
             peak_memory_bytes: pageway::lab::peak_memory_bytes(),
             merge_refused,
+            patch_refused,
             flush_refused: flushed.err().map(|error| error.to_string()),
         })
     }
@@ -160,6 +165,7 @@ impl Done {
         let refusals = [
             ("not flushed", &self.flush_refused),
             ("not merged", &self.merge_refused),
+            ("not in place", &self.patch_refused),
         ];
         refusals
             .into_iter()

@@ -1,16 +1,14 @@
 //! Edges that nodes are asked for: where a list is full, codes tell which neighbour goes.
 
 use pageway_graph::delta_prune;
-use pageway_kernels::WidenFn;
-use pageway_quant::{CodeBatch, CodeForms, CodeScorer, Scorer};
 use pageway_types::NodeId;
 
+use super::super::code_distances::CodeDistances;
 use super::SegmentPatch;
 use super::rows::NodeRows;
 use crate::error::Result;
 use crate::execution::Parts;
 use crate::layout::RecordCodec;
-use crate::resolve;
 
 /// An edge that a node is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -51,14 +49,11 @@ impl EdgesBack {
 /// Adds edges to lists, with distances by codes.
 pub(super) struct EdgeWriter<'e> {
     patch: &'e SegmentPatch<'e>,
-    parts: &'e Parts<RecordCodec>,
     /// Codes of the new rows.
     codes: &'e [u8],
-    /// Prepared for the node whose list it is, and for the row that comes.
-    scorers: [Scorer; 2],
-    query: Vec<f32>,
-    /// From rows as they are stored.
-    widen: WidenFn,
+    /// From the node whose list it is, and from the row that comes.
+    own: CodeDistances<'e>,
+    coming: CodeDistances<'e>,
 }
 
 impl<'e> EdgeWriter<'e> {
@@ -66,16 +61,19 @@ impl<'e> EdgeWriter<'e> {
         patch: &'e SegmentPatch<'e>,
         (parts, codes): (&'e Parts<RecordCodec>, &'e [u8]),
     ) -> Result<Self> {
-        let kernels = resolve::kernels()?;
-        let scorer = || parts.codes.quantizer.scorer(kernels);
+        let shape = patch.base.spec.shape.vectors();
+        let distances = || CodeDistances::new(&parts.codes, shape);
         Ok(Self {
             patch,
-            parts,
             codes,
-            scorers: [scorer(), scorer()],
-            query: vec![0.0; patch.base.spec.shape.dimension as usize],
-            widen: kernels.widen(patch.base.spec.shape.element),
+            own: distances()?,
+            coming: distances()?,
         })
+    }
+
+    /// Estimates of the distances from a raw row to nodes that there are, in their order.
+    pub(super) fn between(&mut self, row: &[u8], nodes: &[NodeId]) -> Vec<f32> {
+        self.own.between(row, nodes)
     }
 
     /// Adds edges to the list of a node with this raw vector. The first neighbour of a row keeps
@@ -100,13 +98,13 @@ impl<'e> EdgeWriter<'e> {
                 continue;
             }
             if !is_prepared {
-                self.prepare(0, vector);
+                self.own.prepare(vector);
                 is_prepared = true;
             }
-            self.prepare(1, self.patch.row_of(node, rows));
-            let own = self.distances(0, list);
-            let others = self.distances(1, list);
-            let distance = self.distances(0, &[node]);
+            self.coming.prepare(self.patch.row_of(node, rows));
+            let own = self.distances(&self.own, list);
+            let others = self.distances(&self.coming, list);
+            let distance = self.distances(&self.own, &[node]);
             let distance = distance.first().copied().unwrap_or(f32::INFINITY);
             let mut gone = delta_prune(&own, &others, distance, alpha);
             if gone == list.len() && edge.rank == 0 {
@@ -122,37 +120,20 @@ impl<'e> EdgeWriter<'e> {
         }
     }
 
-    fn prepare(&mut self, at: usize, row: &[u8]) {
-        (self.widen)(row, &mut self.query);
-        let is_arranged = self.parts.codes.quantizer.gains_by_arranging();
-        let forms = if is_arranged {
-            CodeForms::Both
-        } else {
-            CodeForms::Stored
-        };
-        if let Some(scorer) = self.scorers.get_mut(at) {
-            scorer.prepare(&self.parts.codes.quantizer, &self.query, forms);
-        }
-    }
-
     /// Estimates of the distances from a prepared row to some nodes, in their order.
-    fn distances(&self, at: usize, nodes: &[NodeId]) -> Vec<f32> {
+    fn distances(&self, from: &CodeDistances<'_>, nodes: &[NodeId]) -> Vec<f32> {
         let first = self.patch.base.node_count;
         let (old, new): (Vec<NodeId>, Vec<NodeId>) = nodes.iter().partition(|node| node.0 < first);
-        let (mut known, mut fresh) = (Vec::new(), Vec::new());
-        if let Some(scorer) = self.scorers.get(at) {
-            let code_bytes = scorer.code_bytes();
-            scorer.score(self.parts.codes.table.batch(&old), &mut known);
-            let code = |node: &NodeId| {
-                let start = (node.0 - first) as usize * code_bytes;
-                self.codes
-                    .get(start..start + code_bytes)
-                    .unwrap_or_default()
-            };
-            let codes: Vec<u8> = new.iter().flat_map(code).copied().collect();
-            scorer.score(CodeBatch::Inline { codes: &codes }, &mut fresh);
-        }
-        let (mut known, mut fresh) = (known.into_iter(), fresh.into_iter());
+        let code_bytes = from.code_bytes();
+        let code = |node: &NodeId| {
+            let start = (node.0 - first) as usize * code_bytes;
+            self.codes
+                .get(start..start + code_bytes)
+                .unwrap_or_default()
+        };
+        let codes: Vec<u8> = new.iter().flat_map(code).copied().collect();
+        let mut known = from.to(&old).into_iter();
+        let mut fresh = from.to_codes(&codes).into_iter();
         let next = |node: &NodeId| {
             let own = if node.0 < first {
                 known.next()

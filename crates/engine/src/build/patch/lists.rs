@@ -6,7 +6,7 @@ use pageway_types::NodeId;
 use rayon::ThreadPool;
 
 use super::super::graph::algorithm;
-use super::super::link::{BaseSearch, Linker, found_per_row};
+use super::super::link::{BaseSearch, Linker, found_per_row, is_well_known};
 use super::rows::NodeRows;
 use super::{PATCH_BYTES, SegmentPatch};
 use crate::error::{Error, ErrorKind, Result};
@@ -16,6 +16,14 @@ use crate::resolve;
 
 /// Rows that are searched for together, at most.
 const BLOCK_ROWS: usize = 256;
+
+/// What is near a row in the segment.
+#[derive(Default)]
+struct Near {
+    nodes: Vec<u32>,
+    /// Whether nobody else who lives is as near as the farthest of them.
+    are_all: bool,
+}
 
 impl SegmentPatch<'_> {
     /// Rows that are searched for together, so that memory holds those that are found.
@@ -43,11 +51,12 @@ impl SegmentPatch<'_> {
         for rows in self.rows.chunks(block * row_bytes) {
             self.progress.check()?;
             let found = self.found(search, (lists.len(), rows))?;
-            let known = NodeRows::read(self, parts, found.iter().flatten().copied())?;
+            let nodes = found.iter().flat_map(|near| &near.nodes);
+            let known = NodeRows::read(self, parts, nodes.copied())?;
             for (row, near) in rows.chunks_exact(row_bytes).zip(found) {
                 let at = NodeId(lists.len() as u32);
                 let own = fresh.as_ref().map_or(&[][..], |own| own.neighbors(at));
-                lists.push(self.list((row, &near), own, &known, &mut linker)?);
+                lists.push(self.list((row, near), own, &known, &mut linker)?);
             }
             self.progress.advance((rows.len() / row_bytes) as u64);
         }
@@ -56,25 +65,32 @@ impl SegmentPatch<'_> {
 
     /// The living nodes near each of some rows from number `first` on: those that are known where
     /// half of them live, and what a search finds of all others.
-    fn found(&self, search: &BaseSearch, (first, rows): (usize, &[u8])) -> Result<Vec<Vec<u32>>> {
+    fn found(&self, search: &BaseSearch, (first, rows): (usize, &[u8])) -> Result<Vec<Near>> {
         let row_bytes = self.base.spec.shape.vectors().row_bytes();
+        let most = found_per_row(&self.base.spec, self.base.node_count);
         let lives = |node: &u32| self.lives(NodeId(*node));
         let known = |at: usize| {
             let all = self.known.get(first + at).map_or(&[][..], Vec::as_slice);
-            let living: Vec<u32> = all.iter().map(|node| node.0).filter(lives).collect();
-            (!living.is_empty() && 2 * living.len() >= all.len()).then_some(living)
+            let nodes: Vec<u32> = all.iter().map(|node| node.0).filter(lives).collect();
+            let is_known = !nodes.is_empty() && 2 * nodes.len() >= all.len();
+            is_known.then_some(Near {
+                nodes,
+                are_all: most < self.base.node_count,
+            })
         };
         let count = rows.len() / row_bytes;
-        let mut found: Vec<Option<Vec<u32>>> = (0..count).map(known).collect();
+        let mut found: Vec<Option<Near>> = (0..count).map(known).collect();
         let each = rows.chunks_exact(row_bytes).zip(&found);
         let asked = each.filter(|(_, known)| known.is_none());
         let asked: Vec<u8> = asked.flat_map(|(row, _)| row).copied().collect();
         if !asked.is_empty() {
             let mut near = search.found(&asked)?.into_iter();
             for own in found.iter_mut().filter(|own| own.is_none()) {
-                *own = near
-                    .next()
-                    .map(|near| near.into_iter().filter(lives).collect());
+                *own = near.next().map(|near| {
+                    let nodes: Vec<u32> = near.into_iter().filter(lives).collect();
+                    let are_all = is_well_known(nodes.len(), most);
+                    Near { nodes, are_all }
+                });
             }
         }
         Ok(found.into_iter().map(Option::unwrap_or_default).collect())
@@ -83,17 +99,18 @@ impl SegmentPatch<'_> {
     /// The list of a new row, of what is near in the segment and of its neighbours among new rows.
     fn list(
         &self,
-        (row, near): (&[u8], &[u32]),
+        (row, near): (&[u8], Near),
         own: &[NodeId],
         known: &NodeRows,
         linker: &mut Linker,
     ) -> Result<Vec<NodeId>> {
         let base = self.base.node_count;
-        let near = near.iter().map(|node| NodeId(*node));
+        let reaching = if near.are_all { near.nodes.len() } else { 0 };
+        let near = near.nodes.into_iter().map(NodeId);
         let own = own.iter().map(|other| NodeId(base + other.0));
         let nodes: Vec<NodeId> = near.chain(own).collect();
         let others: Vec<&[u8]> = nodes.iter().map(|node| self.row_of(*node, known)).collect();
-        let chosen = linker.choose(row, &others.concat())?;
+        let chosen = linker.choose(row, (&others.concat(), reaching))?;
         let list = chosen.iter().filter_map(|place| nodes.get(*place).copied());
         Ok(list.collect())
     }

@@ -31,15 +31,16 @@ use pageway_store::{BlobWriter, PageGeometry, Vfs};
 use pageway_types::{NodeId, Progress};
 
 use super::addition::{Added, AdditionLimits};
-use super::budget::rewrite_bytes;
 use super::codes::{Encoding, encode_rows};
 use super::link::BaseSearch;
 use super::order::NodeOrder;
+use super::rewrite::REWRITE_BYTES;
 use super::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{AnyParts, CodePart, DeadSet, LoadedSegment, Parts};
 use crate::layout::{PageCodec, RecordCodec};
 use crate::manifest::{AdditionFiles, CodeError, FileKind, PatchEntry, SegmentEntry};
+use crate::plan::least_memory;
 use crate::resolve::Source;
 use crate::segment::{write_dead_set, write_repaired_set};
 use crate::source::{ResidentSlice, VectorSlice};
@@ -50,7 +51,7 @@ use pages::{PageFiles, WrittenPages};
 pub(crate) use overwrite::overwrite;
 
 /// What pages that are worked on take, and blocks of rows with the nodes that are found for them.
-const PATCH_BYTES: u64 = 24 << 20;
+const PATCH_BYTES: u64 = 16 << 20;
 
 /// Rows for a segment, in memory, with their ids.
 pub(crate) struct SegmentPatch<'p> {
@@ -79,8 +80,8 @@ pub(crate) struct SegmentPatch<'p> {
 pub(crate) fn patch_bytes(spec: &IndexSpec, (rows, nodes): (u32, u32)) -> Result<u64> {
     let degree = u64::from(spec.graph.max_degree());
     let each = u64::from(spec.storage.quantizer.code_bytes()) + 8 + 6 * 4 * degree;
-    let all = rows.saturating_add(nodes);
-    Ok(rewrite_bytes(spec, (all, nodes))? + u64::from(rows) * each + PATCH_BYTES)
+    let searching = least_memory(spec, nodes)?.reserved() + REWRITE_BYTES;
+    Ok(searching + u64::from(rows) * each + PATCH_BYTES)
 }
 
 impl SegmentPatch<'_> {

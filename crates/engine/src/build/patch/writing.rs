@@ -84,9 +84,9 @@ impl<'w> Writing<'w> {
         for batch in plan.pages.chunks(BATCH_PAGES) {
             progress.check()?;
             let mut drafts = self.read(batch, plan.kind)?;
-            let rows = self.rows(&drafts)?;
+            let rows = self.rows(&drafts, plan.kind == Pages::All)?;
             for draft in &mut drafts {
-                self.mend(draft, &mut keeping, plan.kind == Pages::All)?;
+                self.mend(draft, (&mut keeping, plan.kind == Pages::All), &rows)?;
                 self.extend(draft, lists, &rows);
                 self.count(draft);
                 payload.clear();
@@ -155,8 +155,9 @@ impl<'w> Writing<'w> {
         Ok(drafts)
     }
 
-    /// Rows of old nodes that edges lead to, and of those that get edges on pages without vectors.
-    fn rows(&self, drafts: &[PageDraft]) -> Result<NodeRows> {
+    /// Rows of old nodes that edges lead to, and of those on pages without vectors whose lists
+    /// change.
+    fn rows(&self, drafts: &[PageDraft], sweeps: bool) -> Result<NodeRows> {
         let base = self.patch.base.node_count;
         let map = self.codec.map();
         let mut nodes = Vec::new();
@@ -167,7 +168,7 @@ impl<'w> Writing<'w> {
             for node in map.nodes_of(draft.page).map(NodeId) {
                 let edges = self.changes.to(node);
                 nodes.extend(edges.iter().map(|edge| edge.to.0));
-                if !edges.is_empty() && !map.holds_vectors(draft.page) {
+                if (sweeps || !edges.is_empty()) && !map.holds_vectors(draft.page) {
                     nodes.push(node.0);
                 }
             }
@@ -184,20 +185,28 @@ impl<'w> Writing<'w> {
     fn mend(
         &mut self,
         draft: &mut PageDraft,
-        keeping: &mut Keeping<'_>,
-        sweeps: bool,
+        (keeping, sweeps): (&mut Keeping<'_>, bool),
+        rows: &NodeRows,
     ) -> Result<()> {
         let before: usize = draft.lists.iter().map(Vec::len).sum();
         if sweeps {
             keeping.load_dead(&draft.lists)?;
         }
-        for (node, list) in (draft.first..).zip(&mut draft.lists) {
+        for place in 0..draft.lists.len() {
+            let node = NodeId(draft.first + place as u32);
+            let mut list = draft.lists.get_mut(place).map(std::mem::take);
+            let list = list.get_or_insert_default();
             if sweeps && list.iter().any(|other| !self.patch.lives(*other)) {
-                *list = keeping.repaired(NodeId(node), list)?;
+                let row = row_in(self.patch, (draft, place), rows);
+                let edges = &mut self.edges;
+                *list = keeping.repaired(node, list, &mut |nodes| edges.between(row, nodes))?;
             } else if list.iter().any(|other| self.changes.is_gone(*other)) {
                 self.changes.leave(list);
-                let coming = self.changes.to(NodeId(node)).len();
-                *list = keeping.filled(NodeId(node), std::mem::take(list), coming)?;
+                let coming = self.changes.to(node).len();
+                *list = keeping.filled(node, std::mem::take(list), coming)?;
+            }
+            if let Some(slot) = draft.lists.get_mut(place) {
+                *slot = std::mem::take(list);
             }
         }
         let after: usize = draft.lists.iter().map(Vec::len).sum();
@@ -231,10 +240,7 @@ impl<'w> Writing<'w> {
                 continue;
             };
             let before = list.len();
-            let row = match draft.row(place) {
-                [] => self.patch.row_of(node, rows),
-                row => row,
-            };
+            let row = row_in(self.patch, (draft, place), rows);
             self.edges.add(row, &mut list, edges, rows);
             self.written.0 += list.len() as i64 - before as i64;
             if let Some(slot) = draft.lists.get_mut(place) {
@@ -246,5 +252,17 @@ impl<'w> Writing<'w> {
     fn count(&mut self, draft: &PageDraft) {
         let longest = draft.lists.iter().map(Vec::len).max();
         self.written.1 = self.written.1.max(longest.unwrap_or(0) as u32);
+    }
+}
+
+/// The raw row of a node of a page, which that holds or which was read.
+fn row_in<'r>(
+    patch: &'r SegmentPatch<'_>,
+    (draft, place): (&'r PageDraft, usize),
+    rows: &'r NodeRows,
+) -> &'r [u8] {
+    match draft.row(place) {
+        [] => patch.row_of(NodeId(draft.first + place as u32), rows),
+        row => row,
     }
 }
