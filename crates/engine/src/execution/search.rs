@@ -103,11 +103,14 @@ impl<'t> Search<'t> {
         self.turn = 0;
     }
 
-    /// Begins a walk over a segment, unless there is one.
+    /// Begins a walk over a segment where somebody lives, unless there is one.
     fn ask(&mut self, number: usize) -> bool {
         let (Some(query), Some(segment)) = (self.query, self.segments.get(number)) else {
             return false;
         };
+        if segment.is_dead() {
+            return false;
+        }
         let Some(scratch) = self.idle.get_mut(number).and_then(Option::take) else {
             return false;
         };

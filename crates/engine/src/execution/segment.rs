@@ -71,6 +71,12 @@ impl Segment {
         &self.loaded
     }
 
+    /// Whether all its nodes died.
+    pub(crate) fn is_dead(&self) -> bool {
+        let dead = self.dead.as_deref();
+        dead.is_some_and(|dead| dead.len() >= self.node_count())
+    }
+
     /// An answer of this segment as one of the index.
     ///
     /// # Errors

@@ -10,8 +10,9 @@ use pageway_types::{Metric, NoProgress, NodeId, Progress};
 
 use super::model::{Model, SHAPE};
 use super::patch::{built_of, churn, entry, opened};
+use crate::Durability;
 use crate::memory::MemoryWish;
-use crate::options::OpenOptions;
+use crate::options::{OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
 use crate::resolve::{Source, list_reader};
 use crate::source::kernels;
@@ -116,6 +117,38 @@ fn a_flush_changes_pages_also_behind_a_merge() {
     assert_eq!((changes.work.merges, changes.segments), (1, 1));
     assert!(entry(&writer).patched.is_some());
     assert!(model.check(writer.index()) > 0.97);
+}
+
+#[test]
+fn rows_are_found_beside_a_segment_in_which_nobody_lives() {
+    for preset in [Preset::OdinAnn, Preset::IpDiskAnn, Preset::FreshDiskAnn] {
+        let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(94));
+        built_of(preset, dir.path(), &mut model);
+        let update = UpdateOptions::default()
+            .with_threads(1)
+            .with_merge_by_hand(true)
+            .with_in_foreground(true);
+        let writer = Writer::open(dir.path(), &OpenOptions::default(), &update).unwrap();
+        let all: Vec<u64> = model.rows.keys().copied().collect();
+        writer.delete(&all, Durability::Synced).unwrap();
+        model.rows.clear();
+        let query = model.row();
+        let queries = Queries::new(&query, SHAPE);
+        let none = writer
+            .index()
+            .search(&queries, &SearchOptions::nearest(5))
+            .unwrap();
+        assert!(
+            none.ids.iter().all(|id| *id == u64::MAX),
+            "{preset:?}: {:?}",
+            none.ids
+        );
+        for _ in 0..3 {
+            churn(&writer, &mut model, 60);
+            let found = model.check(writer.index());
+            assert!(found > 0.97, "{preset:?}: {found}");
+        }
+    }
 }
 
 #[test]
