@@ -143,6 +143,11 @@ fn rows_are_found_beside_a_segment_in_which_nobody_lives() {
             "{preset:?}: {:?}",
             none.ids
         );
+        assert_eq!(
+            (none.stats[0].hops, none.stats[0].pages),
+            (0, 0),
+            "{preset:?}"
+        );
         for _ in 0..3 {
             churn(&writer, &mut model, 60);
             let found = model.check(writer.index());
