@@ -84,7 +84,9 @@ impl Common {
         let Some(dead) = living.first_dead() else {
             return Ok(None);
         };
-        if !self.patches_fit((version, place.1), count as u32)? {
+        let row_bytes = shape.row_bytes() as u64 + size_of::<u64>() as u64;
+        let is_held = self.holds_rows(version, count * row_bytes);
+        if !is_held || !self.patches_fit((version, place.1), count as u32, count * row_bytes)? {
             return Ok(None);
         }
         let mut ids = vec![0; count as usize];
@@ -99,6 +101,12 @@ impl Common {
             dead,
         };
         self.patch(version, place, (rows, lease), progress)
+    }
+
+    /// Whether a merge may hold so many bytes of rows: others go through temporary files.
+    fn holds_rows(&self, version: &Version, bytes: u64) -> bool {
+        let limits = self.limits_of(version);
+        bytes <= limits.build_memory.max(limits.index_memory)
     }
 }
 

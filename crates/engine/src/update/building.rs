@@ -254,13 +254,19 @@ impl BuildRoom {
 
     /// The most queries of those wished that memory holds; a few in any case where recall `must` be
     /// measured.
-    fn most_queries(&mut self, must: bool) -> u32 {
-        let wished = self.size.calibration_queries > 0;
-        let held = CALIBRATION_QUERIES.into_iter().find(|queries| {
-            self.size.calibration_queries = *queries;
-            wished && self.fits().is_ok()
-        });
-        held.unwrap_or(least_queries_if(wished && must))
+    fn most_queries(&self, must: bool) -> u32 {
+        if self.size.calibration_queries == 0 {
+            return 0;
+        }
+        let fits = |queries: &u32| {
+            let size = AdditionSize {
+                calibration_queries: *queries,
+                ..self.size
+            };
+            check_addition(&self.spec, size, self.limits).is_ok()
+        };
+        let held = CALIBRATION_QUERIES.into_iter().find(fits);
+        held.unwrap_or(least_queries_if(must))
     }
 }
 

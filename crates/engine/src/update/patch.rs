@@ -155,7 +155,7 @@ impl Common {
         let limits = self.limits_of(version);
         // Where nobody lives no search finds who would lead to the rows.
         let is_dead = coming.dead.len() >= segment.node_count();
-        if is_dead || !self.patches_fit((version, entry), coming.ids.len() as u32)? {
+        if is_dead || !self.patches_fit((version, entry), coming.ids.len() as u32, 0)? {
             return Ok(None);
         }
         let (rows, stored) = if entry.is_narrowed() && coming.shape == self.index.shape() {
@@ -182,14 +182,15 @@ impl Common {
         patch.write().map(Some)
     }
 
-    /// Whether memory is enough to put so many rows into a segment. What is missing stands in
-    /// `Changes` otherwise.
+    /// Whether memory is enough to put so many rows into a segment, which take `held` bytes of it
+    /// themselves where no delta has them. What is missing stands in `Changes` otherwise.
     pub(super) fn patches_fit(
         &self,
         (version, entry): (&Version, &SegmentEntry),
         rows: u32,
+        held: u64,
     ) -> Result<bool> {
-        let least = patch_bytes(&entry.spec, (rows, entry.node_count))?;
+        let least = patch_bytes(&entry.spec, (rows, entry.node_count))? + held;
         let given = self.limits_of(version).build_memory;
         let fits = !self.is_bounded() || least <= given;
         let refused = || {
