@@ -15,8 +15,10 @@ use super::entry::entry_building_bytes;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
 use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
 use super::order::{NodeOrder, placement};
+use super::reach::reach_bytes;
 use super::replicas::ReplicaPlan;
 use super::rewrite::REWRITE_BYTES;
+use super::spill::shared_buffer_bytes;
 use super::thrift::Thrift;
 
 use crate::calibration::RANKS;
@@ -51,9 +53,6 @@ pub(super) const BLOCK_BYTES: usize = 1 << 20;
 pub(super) const STAGE_BYTES: u64 = 6 << 20;
 /// Lists, codes and rows of neighbours that are read for a batch of pages.
 const PAGING_BYTES: u64 = 12 << 20;
-
-/// The stage that a build can do without.
-const CALIBRATING: &str = "calibrating (with no calibration queries it is left to be done later)";
 
 /// How the graph is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -461,23 +460,17 @@ impl BuildPlan {
 
     /// Refuses a budget that some stage cannot work with, and names the smallest that all can.
     fn refuse_below_least(&self, resident: bool, options: &BuildOptions) -> OrRefused<()> {
-        let settled = self.spec.settled();
-        let searching = least_memory(&settled, self.cut.extent())?.reserved();
-        // Every segment is searched alone too, for what is hot.
-        let searching = searching.max(least_memory(&settled, self.node_count)?.reserved());
         let whole = self.whole_bytes(resident, SAMPLE_ROWS_MIN);
         let graph = self
             .piecewise_bytes()
             .map_or(whole, |bytes| bytes.min(whole));
-        let calibrating = if options.calibration_queries > 0 {
-            searching + self.calibration_bytes(options)
-        } else if self.counts_visits() {
-            searching + STAGE_BYTES
-        } else {
-            0
+        // An index says itself what was not measured; who adds to one counts on it.
+        let measuring = match self.kind {
+            BuildKind::Whole => 0,
+            BuildKind::Added { .. } => self.measuring_bytes(options)?,
         };
         let stages = [
-            (CALIBRATING, calibrating),
+            ("calibrating", measuring),
             (
                 "training the codes",
                 self.train_bytes(self.sample_rows.min(SAMPLE_ROWS_MIN)),
@@ -486,6 +479,57 @@ impl BuildPlan {
         ];
         let most = stages.into_iter().max_by_key(|(_, bytes)| *bytes);
         most.map_or(Ok(()), |(stage, bytes)| self.refuse_above(stage, bytes))
+    }
+
+    /// What it takes to search what was built, for its recall or for what is hot.
+    fn measuring_bytes(&self, options: &BuildOptions) -> Result<u64> {
+        let beside = if options.calibration_queries > 0 {
+            self.calibration_bytes(options)
+        } else if self.counts_visits() {
+            STAGE_BYTES
+        } else {
+            return Ok(0);
+        };
+        Ok(beside + self.searching_bytes()?)
+    }
+
+    /// The least that searches take, of all segments together and of each alone.
+    fn searching_bytes(&self) -> Result<u64> {
+        let settled = self.spec.settled();
+        let all = least_memory(&settled, self.cut.extent())?.reserved();
+        Ok(all.max(least_memory(&settled, self.node_count)?.reserved()))
+    }
+
+    /// Whether the build measures recall: where that is asked for and memory holds searches.
+    pub(super) fn calibrates(&self, options: &BuildOptions) -> Result<bool> {
+        let fits = self.measuring_bytes(options)? <= self.budget_bytes;
+        Ok(options.calibration_queries > 0 && fits)
+    }
+
+    /// Whether the build searches for what is hot: where the design does and memory holds searches.
+    pub(super) fn samples_visits(&self) -> Result<bool> {
+        Ok(self.counts_visits() && self.searching_bytes()? + STAGE_BYTES <= self.budget_bytes)
+    }
+
+    /// What the user should know before: a form that the memory of the build is too little for, and
+    /// what is left to be measured later.
+    pub(super) fn warnings(&self, options: &BuildOptions) -> Result<Vec<String>> {
+        let mut warnings: Vec<String> = self.passed_over.iter().cloned().collect();
+        if options.calibration_queries > 0 && !self.calibrates(options)? {
+            let least = self.measuring_bytes(options)? + self.cut.order_bytes();
+            warnings.push(format!(
+                "recall is not measured by this build, whose memory does not hold searches \
+                 ({least} B, {}, would): the first search that asks for a recall measures it, or \
+                 pageway calibrate",
+                format_bytes(least)
+            ));
+        }
+        if self.counts_visits() && !self.samples_visits()? {
+            let words = "what a cache takes first is listed by distance from the entry, as the \
+                         memory of this build does not hold searches that show it";
+            warnings.push(words.to_owned());
+        }
+        Ok(warnings)
     }
 
     /// Whether the segment is searched for what is hot.
@@ -554,10 +598,10 @@ impl BuildPlan {
         });
         let per_node = self.row_bytes() + NORM_BYTES + size_of::<u32>() as u64;
         let shards = SHARDS_PER_FILL * u64::from(self.node_count).div_ceil(nodes);
-        let buffers = shards * (super::spill::BUFFER_BYTES as u64 + self.row_bytes());
+        let buffers = shards * (shared_buffer_bytes(shards) as u64 + self.row_bytes());
         let building = (nodes * per_node).saturating_add(graph);
-        // Lists are merged when the rows of the last shard are gone.
-        let merging = u64::from(self.node_count) * super::reach::NODE_BYTES;
+        // Lists are linked when the rows of the last shard are gone.
+        let merging = reach_bytes(self.node_count.into(), self.spec.graph.max_degree());
         (STAGE_BYTES + buffers).saturating_add(building.max(merging))
     }
 
@@ -625,7 +669,7 @@ impl BuildPlan {
 /// so many nodes and is searched.
 pub(crate) fn rewrite_bytes(spec: &IndexSpec, (rows, largest): (u32, u32)) -> Result<u64> {
     let searching = least_memory(spec, largest)?.reserved();
-    let reaching = u64::from(rows) * super::reach::NODE_BYTES;
+    let reaching = reach_bytes(rows.into(), spec.graph.max_degree());
     let codes = if spec.storage.codes.is_memory() {
         0
     } else {

@@ -72,51 +72,62 @@ pub(super) fn plan(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use pageway_store::{DirectoryLock, OsVfs};
     use pageway_types::{ElementType, NoProgress, VectorShape};
 
     use super::*;
-    use crate::index::Index;
+    use crate::index::{Index, describe};
     use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
     use crate::presets::Preset;
     use crate::source::VectorSlice;
 
-    #[test]
-    fn without_queries_an_index_is_searched_by_list_size_until_it_is_calibrated() {
-        let shape = VectorShape {
-            dimension: 8,
-            element: ElementType::U8,
-        };
-        let rows: Vec<u8> = (0u32..200 * 8).map(|at| (at * at % 251) as u8).collect();
-        let (root, vectors) = (
-            tempfile::tempdir().unwrap(),
-            VectorSlice::new(&rows, shape).unwrap(),
-        );
+    const SHAPE: VectorShape = VectorShape {
+        dimension: 8,
+        element: ElementType::U8,
+    };
+
+    /// An index of these rows whose recall was not measured.
+    fn unmeasured(dir: &Path, rows: &[u8]) -> Index {
+        let vectors = VectorSlice::new(rows, SHAPE).unwrap();
         let options = BuildOptions {
             preset: Preset::DiskAnn,
             calibration_queries: 0,
             ..BuildOptions::default()
         };
-        let dir = root.path().join("index");
         let input = BuildInput::new(&vectors, "rows");
-        let report = Index::build(&dir, &input, &options, &NoProgress).unwrap();
-        assert!(report.list_size.is_none());
-        assert!(report.warnings[0].contains("not calibrated"), "{report:?}");
-        let index = Index::open(&dir, &OpenOptions::default()).unwrap();
-        let queries = Queries::new(&rows[..80], shape);
-        let by_recall = index.search(&queries, &SearchOptions::nearest(1));
-        let refused = by_recall.unwrap_err();
-        assert!(refused.context().contains("not calibrated"), "{refused}");
+        let report = Index::build(dir, &input, &options, &NoProgress).unwrap();
+        assert!(report.list_size.is_none() && report.warnings.is_empty());
+        Index::open(dir, &OpenOptions::default()).unwrap()
+    }
+
+    fn is_measured(dir: &Path) -> bool {
+        !describe(dir).unwrap().calibration.curves.is_empty()
+    }
+
+    #[test]
+    fn recall_that_the_build_did_not_measure_is_measured_when_one_is_asked() {
+        let rows: Vec<u8> = (0u32..200 * 8).map(|at| (at * at % 251) as u8).collect();
+        let dir = tempfile::tempdir().unwrap();
+        let index = unmeasured(dir.path(), &rows);
+        let queries = Queries::new(&rows[..80], SHAPE);
         let by_size = SearchOptions {
             effort: Effort::ListSize(40),
             ..SearchOptions::nearest(1)
         };
-        assert_eq!(
-            index.search(&queries, &by_size).unwrap().distances[..10],
-            [0.0; 10]
-        );
-        index
-            .calibrate(None, &crate::CalibrateOptions::default(), &NoProgress)
-            .unwrap();
-        index.search(&queries, &SearchOptions::nearest(1)).unwrap();
+        let found = index.search(&queries, &by_size).unwrap();
+        assert_eq!(found.distances[..10], [0.0; 10]);
+        assert!(!is_measured(dir.path()), "nobody asked");
+        let by_recall = SearchOptions::nearest(1);
+        // Somebody else writes: it is measured for this process alone.
+        let lock = DirectoryLock::acquire(&OsVfs, dir.path()).unwrap();
+        let found = index.search(&queries, &by_recall).unwrap();
+        assert_eq!(found.distances[..10], [0.0; 10]);
+        assert!(!index.calibration().curves.is_empty() && !is_measured(dir.path()));
+        drop(lock);
+        let other = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        other.search(&queries, &by_recall).unwrap();
+        assert!(is_measured(dir.path()), "from then on all know");
     }
 }

@@ -12,7 +12,7 @@ use super::pipeline::{Pipeline, not_in_memory};
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
 use crate::spec::Shape;
-use crate::storage::ClusterTable;
+use crate::storage::{ClusterTable, FoundClusters, NextMean};
 
 /// By how much a row that was clipped may come out longer.
 pub(super) const CLIPPED: f32 = 1.001;
@@ -59,9 +59,29 @@ impl Pipeline<'_> {
     }
 }
 
-/// The table of clusters.
-pub(super) fn table_of(found: &Clusters, shape: Shape) -> Result<Arc<ClusterTable>> {
-    let table = ClusterTable::of(found, shape, resolve::kernels()?);
+/// The table of clusters that are in memory.
+fn table_of(found: &Clusters, shape: Shape) -> Result<Arc<ClusterTable>> {
+    let mut means = found.centroids.chunks_exact(shape.dimension as usize);
+    let mut next = |mean: &mut [f32]| {
+        let own = means.next().ok_or_else(not_in_memory)?;
+        mean.copy_from_slice(own);
+        Ok(())
+    };
+    let found = FoundClusters {
+        starts: &found.starts,
+        groups: &found.groups,
+        group_means: &found.group_centroids,
+    };
+    table(found, &mut next, shape)
+}
+
+/// The table of clusters whose means `next` gives.
+pub(super) fn table(
+    found: FoundClusters<'_>,
+    next: NextMean<'_>,
+    shape: Shape,
+) -> Result<Arc<ClusterTable>> {
+    let table = ClusterTable::of(found, next, (shape, resolve::kernels()?))?;
     table.map(Arc::new).ok_or_else(|| {
         let what = "the means of clusters are out of the range of f32";
         Error::new(ErrorKind::InvalidInput, what)

@@ -11,7 +11,7 @@ use rayon::ThreadPool;
 use super::order::{NodeOrder, row_of_unplaced};
 use super::sample::{read_rows, sample_rows};
 use crate::error::{Error, ErrorKind, Result};
-use crate::resolve::{self, EntryFile};
+use crate::resolve::{self, EntryFile, Structure};
 use crate::spec::{EntrySpec, IndexSpec};
 use crate::storage::{ClusterTable, EntryCodes};
 
@@ -25,7 +25,7 @@ const HASHED_ROWS_TRAINED: u64 = 1024;
 const HASHED_BYTES: u64 = 24;
 
 /// What entries are built from.
-pub(super) struct EntryBuild<'e> {
+pub(super) struct EntryBuild<'e, 't> {
     pub(super) vectors: &'e dyn VectorRead,
     pub(super) spec: &'e IndexSpec,
     pub(super) order: &'e NodeOrder,
@@ -33,38 +33,39 @@ pub(super) struct EntryBuild<'e> {
     pub(super) medoid: NodeId,
     pub(super) layers: &'e [Layer],
     /// The clusters of a graph that has those.
-    pub(super) clusters: Option<&'e ClusterTable>,
+    pub(super) clusters: Option<&'t ClusterTable>,
     pub(super) quantizer: &'e Quantizer,
     pub(super) pool: &'e ThreadPool,
     pub(super) progress: &'e dyn Progress,
 }
 
 /// Nodes that walks may always start at, nodes beside which caches begin, and the file, if any.
-pub(super) struct BuiltEntry {
+pub(super) struct BuiltEntry<'t> {
     pub(super) nodes: Vec<NodeId>,
     /// Nodes of the structure; empty where there is none.
     pub(super) structure: Vec<NodeId>,
-    pub(super) file: Option<EntryFile>,
+    pub(super) file: Option<EntryFile<'t>>,
 }
 
-impl EntryBuild<'_> {
+impl<'t> EntryBuild<'_, 't> {
     /// Builds what the spec asks for.
-    pub(super) fn run(&self) -> Result<BuiltEntry> {
+    pub(super) fn run(&self) -> Result<BuiltEntry<'t>> {
         let mut nodes = vec![self.medoid];
-        let (structure, bytes) = match self.spec.execution.entry {
-            EntrySpec::Medoid => (Vec::new(), Vec::new()),
+        let in_bytes = |(nodes, bytes)| (nodes, Some(Structure::Bytes(bytes)));
+        let (structure, written) = match self.spec.execution.entry {
+            EntrySpec::Medoid => (Vec::new(), None),
             EntrySpec::Fixed { count } => {
                 nodes.extend(self.fixed(count)?);
                 nodes.dedup();
                 nodes.truncate(count as usize);
-                (Vec::new(), Vec::new())
+                (Vec::new(), None)
             }
-            EntrySpec::Navigation { .. } => self.navigation()?,
-            EntrySpec::UpperLayers { .. } => self.upper_layers()?,
-            EntrySpec::Hash { .. } => self.hash()?,
+            EntrySpec::Navigation { .. } => in_bytes(self.navigation()?),
+            EntrySpec::UpperLayers { .. } => in_bytes(self.upper_layers()?),
+            EntrySpec::Hash { .. } => in_bytes(self.hash()?),
             EntrySpec::Clusters => {
                 let table = self.clusters.ok_or_else(missing)?;
-                (Vec::new(), table.to_bytes())
+                (Vec::new(), Some(Structure::Clusters(table)))
             }
         };
         let in_file = resolve::entry_codes_in_file(self.spec, self.node_count());
@@ -76,8 +77,8 @@ impl EntryBuild<'_> {
         } else {
             EntryCodes::default()
         };
-        let file = (in_file || !bytes.is_empty()).then_some(EntryFile {
-            structure: bytes,
+        let file = (in_file || written.is_some()).then(|| EntryFile {
+            structure: written.unwrap_or(Structure::Bytes(Vec::new())),
             codes,
         });
         Ok(BuiltEntry {

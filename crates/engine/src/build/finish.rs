@@ -67,7 +67,7 @@ impl Pipeline<'_> {
             structure
         };
         let mut hot = breadth_first(lists.as_ref(), from, limit, self.progress)?;
-        if segment.spec.cache.selection.counts_visits() {
+        if self.plan.samples_visits()? {
             let visits = self.visits(segment)?;
             hot = most_visited(&visits, &hot, segment.node_count);
         }

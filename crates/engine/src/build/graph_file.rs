@@ -4,7 +4,7 @@
 //! node 0: [ length | neighbour | neighbour | ... zeros ]   max_degree + 1 words of 4 bytes each
 //! node 1: [ length | neighbour | ...
 //! ```
-//! Lists are read from first to last, or some at a time.
+//! Lists are read from first to last, or some at a time; a list can be written again in its place.
 
 use std::ops::Range;
 
@@ -104,6 +104,12 @@ impl GraphFile {
     /// Fills `out` with the lists of the nodes from `first` on.
     pub(super) fn read(&self, first: u64, out: &mut [u8]) -> Result<()> {
         self.spill.read_at(out, first * self.list_bytes() as u64)
+    }
+
+    /// Writes the list of a node again, as `push_list` gives it.
+    pub(super) fn write_list(&self, node: NodeId, list: &[u8]) -> Result<()> {
+        let offset = u64::from(node.0) * self.list_bytes() as u64;
+        self.spill.write_at(list, offset)
     }
 
     /// The lists of some nodes, from first to last.

@@ -13,7 +13,7 @@ use super::graph::{GraphInput, WholeGraph};
 use super::graph_file::GraphFile;
 use super::order::{NodeOrder, order_nodes};
 use super::pipeline::{Pipeline, Stages, not_in_memory};
-use super::reach::{ReachSpec, relink};
+use super::reach::relink;
 use super::replicas::{Distances, ReplicaPlan};
 use super::scratch::StageFiles;
 use super::shards::{ShardBuild, ShardGraphs};
@@ -156,16 +156,12 @@ impl Pipeline<'_> {
             (_, None) => return Err(not_in_memory()),
         };
         stages.end("build graph");
-        let spec = ReachSpec {
-            entry,
-            node_count: nodes,
-            max_degree,
-        };
-        let relinked = relink(spec, || graphs.merged(max_degree), self.progress)?;
-        let note = json!({ "shards": graphs.count(), "relinked": relinked.count() });
-        let mut lists = relinked.patch(graphs.merged(max_degree)?);
+        let mut lists = graphs.merged(max_degree)?;
         let graph = GraphFile::write(files.writer("graph")?, &mut lists, (nodes, max_degree))?;
-        drop((graphs, relinked));
+        let shards = graphs.count();
+        drop(graphs);
+        let relinked = relink(&graph, entry, self.progress)?;
+        let note = json!({ "shards": shards, "relinked": relinked });
         files.keep("graph", graph.spill(), note.clone())?;
         files.forget(&["lists-"])?;
         let merged = Merged::noted(graph, &note, stages);

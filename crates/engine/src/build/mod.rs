@@ -51,6 +51,7 @@ mod phases;
 #[cfg(test)]
 mod piecewise;
 mod pipeline;
+mod places;
 mod reach;
 mod recalibrate;
 #[cfg(test)]

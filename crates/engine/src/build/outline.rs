@@ -40,7 +40,7 @@ pub struct BuildOutline {
     pub disk_bytes: u64,
     /// Threads.
     pub threads: usize,
-    /// What the user should know before: a form that the memory of the build is too little for.
+    /// What the user should know before: what the memory of the build is too little for.
     pub warnings: Vec<String>,
 }
 
@@ -78,7 +78,7 @@ fn outline(input: &BuildInput<'_>, options: &BuildOptions) -> Result<BuildOutlin
         sample_rows: plan.sample_rows,
         disk_bytes: disk_bytes(&plan)?,
         threads: plan.threads.working,
-        warnings: plan.passed_over.into_iter().collect(),
+        warnings: plan.warnings(options)?,
         spec,
         stored: element,
     })
@@ -90,6 +90,7 @@ mod tests {
 
     use super::*;
     use crate::memory::MemoryWish;
+    use crate::presets::Preset;
     use crate::source::VectorSlice;
     use crate::spec::{GraphSpec, Overrides, Sizes};
     use crate::{ErrorKind, NoProgress};
@@ -177,16 +178,49 @@ mod tests {
                 .with_build_memory(MemoryWish::Bytes(build_memory));
             Index::outline(&input, &options).unwrap()
         };
-        let (little, usual) = (outline(73_000_000), outline(1_000_000_000));
-        assert_ne!(little.spec.layout, usual.spec.layout);
+        let (least, usual) = (outline(24_000_000), outline(1_000_000_000));
+        assert_ne!(least.spec.layout, usual.spec.layout);
         assert!(usual.warnings.is_empty(), "{:?}", usual.warnings);
-        assert_eq!(little.warnings.len(), 1);
-        let warning = &little.warnings[0];
+        let [warning, ..] = &least.warnings[..] else {
+            panic!("nothing is told");
+        };
         assert!(
             warning.starts_with("form 'clustered' was passed over"),
             "{warning}"
         );
         assert!(warning.contains("the smallest that works"), "{warning}");
+    }
+
+    #[test]
+    fn a_build_that_has_no_memory_for_searches_leaves_recall_to_be_measured() {
+        let rows = Imagined(10_000_000);
+        let input = BuildInput::new(&rows, "rows");
+        // 64 MB and one in a hundred of the raw vectors.
+        let little = MemoryWish::Bytes(64_000_000 + 12_800_000);
+        for preset in [
+            Preset::DiskAnn,
+            Preset::Starling,
+            Preset::Gorgeous,
+            Preset::PageAnn,
+        ] {
+            let options = BuildOptions {
+                preset,
+                memory: Some(MemoryWish::Share(0.3)),
+                ..BuildOptions::default()
+            };
+            let little = options.clone().with_build_memory(little);
+            let little = Index::outline(&input, &little).unwrap();
+            let [warning, ..] = &little.warnings[..] else {
+                panic!("{preset} says nothing");
+            };
+            assert!(warning.starts_with("recall is not measured by this build"));
+            let (_, least) = warning.split_once('(').unwrap();
+            let least = least.split_once(" B").unwrap().0.parse().unwrap();
+            let enough = options.with_build_memory(MemoryWish::Bytes(least));
+            let enough = Index::outline(&input, &enough).unwrap();
+            assert!(enough.warnings.is_empty(), "{:?}", enough.warnings);
+            assert_eq!(enough.spec.layout, little.spec.layout);
+        }
     }
 
     #[test]

@@ -20,24 +20,24 @@ use pageway_graph::{
 };
 use pageway_types::{Metric, NodeId, Progress, VectorShape};
 use rayon::ThreadPool;
+use serde_json::Value;
 
 use super::budget::{BuildPlan, NORM_BYTES, STAGE_BYTES};
-use super::clusters::{CLIPPED, table_of};
+use super::clusters::{CLIPPED, table};
 use super::course::Course;
 use super::deal::Deal;
 use super::ordered::{OrderedRows, OrderedWriter};
 use super::outliers::clip;
 use super::scratch::StageFiles;
-use super::spill::{BUFFER_BYTES, Spill};
+use super::spill::{Spill, SpillWriter, shared_buffer_bytes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::BuildInput;
 use crate::resolve;
-use crate::storage::{ClusterTable, Identities};
+use crate::spec::Shape;
+use crate::storage::{ClusterTable, FoundClusters, Identities};
 
 /// Fewest rows of a part: clusters of fewer would be cut off from what is near.
 const PART_ROWS_MIN: u64 = 4096;
-/// What a row takes while it is sorted by its cluster.
-const SORTED_BYTES: u64 = 16;
 /// Parts that there may be for each that the rows fill: they are filled to three quarters, and an
 /// uneven set may double their number.
 const PARTS_PER_FILL: u64 = 3;
@@ -58,16 +58,17 @@ impl BuildPlan {
     /// fewer make more parts, each with a buffer.
     pub(super) fn least_part(&self) -> u64 {
         let nodes = u64::from(self.node_count);
-        let buffers = PARTS_PER_FILL * nodes * (BUFFER_BYTES as u64 + self.row_bytes());
-        let row = self.identified_bytes() + NORM_BYTES + SORTED_BYTES;
-        (buffers / row).isqrt().max(PART_ROWS_MIN).min(nodes)
+        let sizes = std::iter::successors(Some(PART_ROWS_MIN), |rows| Some(rows + rows / 4));
+        let sizes = sizes.take_while(|rows| *rows < nodes);
+        let least = sizes.min_by_key(|rows| self.part_bytes(*rows));
+        least.unwrap_or(nodes)
     }
 
     /// Peak while at most `rows` rows at a time are put in order.
     pub(super) fn part_bytes(&self, rows: u64) -> u64 {
         let nodes = u64::from(self.node_count);
         let parts = PARTS_PER_FILL * nodes.div_ceil(rows.max(1));
-        let buffers = parts * (BUFFER_BYTES as u64 + self.row_bytes());
+        let buffers = parts * (shared_buffer_bytes(parts) as u64 + self.row_bytes());
         let one = rows * (self.identified_bytes() + NORM_BYTES);
         let (ordering, held) = if let Some(spec) = resolve::cluster_spec(&self.spec) {
             self.clustering_bytes(rows, &spec)
@@ -77,15 +78,17 @@ impl BuildPlan {
         STAGE_BYTES + buffers + held + one + ordering
     }
 
-    /// What finding the clusters of `rows` rows takes, and what is held of those of all.
+    /// What finding the clusters of `rows` rows takes, and what is held of those of all, whose means
+    /// wait on disk.
     fn clustering_bytes(&self, rows: u64, spec: &ClusterSpec) -> (u64, u64) {
         let (shape, threads) = (self.spec.shape, self.threads.planned);
         let finding = clusters_bytes(rows, shape.vectors(), shape.metric.guide(), spec, threads);
-        let means = spec.clusters(self.node_count) + spec.groups(self.node_count);
-        // Each vector of means may have grown to twice what it holds.
-        let means = 2 * u64::from(means) * (u64::from(shape.dimension) + 2) * 4;
+        let clusters = u64::from(spec.clusters(self.node_count));
+        let groups = u64::from(spec.groups(self.node_count));
+        // Where they begin, and means of groups; each vector may have grown to twice what it holds.
+        let held = 2 * 4 * (clusters + groups * (u64::from(shape.dimension) + 1));
         let table = resolve::entry_bytes(&self.spec, self.node_count);
-        (finding.max(table), means)
+        (finding.max(table), held)
     }
 
     /// The most rows of a part that the budget holds; the least fits.
@@ -132,7 +135,16 @@ struct Ordering {
     out: OrderedWriter,
     /// Rows behind the last full page.
     rest: Loaded,
-    found: Clusters,
+    clusters: Option<FoundInParts>,
+}
+
+/// Clusters of the parts so far, as those of all.
+struct FoundInParts {
+    starts: Vec<u32>,
+    groups: Vec<u32>,
+    group_means: Vec<f32>,
+    /// Means of clusters, `f32` each.
+    means: SpillWriter,
 }
 
 impl PartBuild<'_> {
@@ -148,14 +160,11 @@ impl PartBuild<'_> {
         let mut ordering = Ordering {
             out: OrderedWriter::new(format, files.0, files.1),
             rest: Loaded::default(),
-            found: Clusters {
-                order: Vec::new(),
-                starts: vec![0],
-                centroids: Vec::new(),
-                groups: vec![0],
-                group_centroids: Vec::new(),
-            },
+            clusters: None,
         };
+        if self.plan.has_clusters() {
+            ordering.clusters = Some(FoundInParts::new(self.files.writer("means")?));
+        }
         let rows = self.input.vectors.count();
         for part in parts {
             self.progress.check()?;
@@ -168,8 +177,9 @@ impl PartBuild<'_> {
         let rest = std::mem::take(&mut ordering.rest);
         self.place_last(&rest, &mut ordering)?;
         let rows = ordering.out.finish()?;
-        let table = self.plan.has_clusters();
-        let table = table.then(|| table_of(&ordering.found, self.plan.spec.shape));
+        let table = ordering
+            .clusters
+            .map(|found| found.table(self.plan.spec.shape));
         let table = table.transpose()?;
         self.keep(&rows, table.as_deref())?;
         Ok((rows, table))
@@ -194,7 +204,9 @@ impl PartBuild<'_> {
 
     fn keep(&self, rows: &OrderedRows, table: Option<&ClusterTable>) -> Result<()> {
         if let Some(table) = table.filter(|_| self.files.scratch.resumes()) {
-            self.files.keep_bytes("clusters", &table.to_bytes())?;
+            let mut out = self.files.writer("clusters")?;
+            table.write(&mut |piece| out.write(piece))?;
+            self.files.keep("clusters", &out.finish()?, Value::Null)?;
         }
         rows.keep(self.files, ["rows", "identities"])
     }
@@ -220,7 +232,9 @@ impl PartBuild<'_> {
         let partition = self.partition(&deal, capacity)?;
         let mut writers = Vec::with_capacity(partition.shards());
         for number in 0..partition.shards() {
-            writers.push(Some((self.files.writer(&format!("part-{number}"))?, 0)));
+            let name = format!("part-{number}");
+            let writer = self.files.writer_beside(&name, partition.shards())?;
+            writers.push(Some((writer, 0)));
         }
         let (shape, stride) = (self.shape(), self.stride());
         let (mut own, mut identity) = (Vec::new(), Vec::with_capacity(stride));
@@ -303,8 +317,8 @@ impl PartBuild<'_> {
             self.load(part, Loaded::default())?
         };
         self.write(&given, &found.order, &mut ordering.out)?;
-        ordering.append(&found);
-        Ok(())
+        let all = ordering.clusters.as_mut();
+        all.map_or(Ok(()), |all| all.append(&found))
     }
 
     /// Places the rows of a part and those that were left before, and writes those of full pages.
@@ -384,19 +398,51 @@ impl Loaded {
     }
 }
 
-impl Ordering {
+impl FoundInParts {
+    fn new(means: SpillWriter) -> Self {
+        Self {
+            starts: vec![0],
+            groups: vec![0],
+            group_means: Vec::new(),
+            means,
+        }
+    }
+
     /// Adds clusters behind those that are there.
-    fn append(&mut self, found: &Clusters) {
-        let all = &mut self.found;
+    fn append(&mut self, found: &Clusters) -> Result<()> {
         let behind = |starts: &mut Vec<u32>, new: &[u32]| {
             let base = starts.last().copied().unwrap_or(0);
             starts.extend(new.iter().skip(1).map(|start| base + start));
         };
-        behind(&mut all.starts, &found.starts);
-        behind(&mut all.groups, &found.groups);
-        all.centroids.extend_from_slice(&found.centroids);
-        all.group_centroids
-            .extend_from_slice(&found.group_centroids);
+        behind(&mut self.starts, &found.starts);
+        behind(&mut self.groups, &found.groups);
+        self.group_means.extend_from_slice(&found.group_centroids);
+        let mut values = found.centroids.iter();
+        values.try_for_each(|value| self.means.write(&value.to_le_bytes()))
+    }
+
+    /// The table of all.
+    fn table(self, shape: Shape) -> Result<Arc<ClusterTable>> {
+        let means = self.means.finish()?;
+        let mut reader = means.reader();
+        let mut bytes = vec![0; shape.dimension as usize * size_of::<f32>()];
+        let mut next = |mean: &mut [f32]| {
+            if !reader.read(&mut bytes)? {
+                return Err(internal("fewer means than clusters"));
+            }
+            let (words, _) = bytes.as_chunks::<4>();
+            let values = words.iter().map(|word| f32::from_le_bytes(*word));
+            mean.iter_mut()
+                .zip(values)
+                .for_each(|(to, from)| *to = from);
+            Ok(())
+        };
+        let found = FoundClusters {
+            starts: &self.starts,
+            groups: &self.groups,
+            group_means: &self.group_means,
+        };
+        table(found, &mut next, shape)
     }
 }
 

@@ -308,9 +308,14 @@ impl Pipeline<'_> {
         let codes = self.encode(&codebooks, (&order, table.as_deref()), fingerprint)?;
         stages.end("encode");
         let entry = self.entry(&linked, (&order, table.as_deref()), &codebooks.first)?;
-        let bytes = entry.file.as_ref().map(resolve::EntryFile::to_bytes);
-        let write = |bytes: Vec<u8>| self.write_blob(FileKind::Entry, fingerprint, &bytes);
-        let entry_file = bytes.map(write).transpose()?;
+        let entry_file = match &entry.file {
+            Some(file) => {
+                let mut out = self.blob(FileKind::Entry, fingerprint)?;
+                file.write(&mut |piece| Ok(out.write(piece)?))?;
+                Some(out.finish()?)
+            }
+            None => None,
+        };
         stages.end("find entries");
         let own = (fingerprint, max_norm);
         let (records, statistics) = self.records(linked, &order, &codes, own)?;
@@ -359,12 +364,12 @@ impl Pipeline<'_> {
         })
     }
 
-    fn entry(
+    fn entry<'t>(
         &self,
         linked: &Linked<'_>,
-        (order, clusters): (&NodeOrder, Option<&ClusterTable>),
+        (order, clusters): (&NodeOrder, Option<&'t ClusterTable>),
         quantizer: &Quantizer,
-    ) -> Result<BuiltEntry> {
+    ) -> Result<BuiltEntry<'t>> {
         let build = EntryBuild {
             vectors: self.input.vectors,
             spec: &self.plan.spec,

@@ -1,317 +1,341 @@
-//! Makes every node of merged shard graphs reachable from the entry, without holding their lists.
+//! Makes every node of a graph on disk reachable from the entry, with a bit per node in memory.
 //!
 //! The graph of a shard reaches all of its nodes, but from an entry of its own, and the merge cuts
-//! lists: a node may lose its last way in, and no search would ever return it. The lists are too
-//! large for memory, so they are read in passes, in node order. What stays in memory is the tree of
-//! the walk: for each node, which one reached it first.
+//! lists: a node may lose its last way in, and no search would ever return it. Lists are read in
+//! chunks, each only while it holds nodes whose lists are to be followed.
 //!
-//! 1. Passes follow the lists until one reaches nothing new.
-//! 2. A node that is not reached is linked from the nearest node of its own list that is, and leads
-//!    on; again until a pass reaches nothing new.
-//! 3. In one last pass, a node without such a neighbour is linked from the entry or, when that is
-//!    full, from a node linked before, oldest first.
+//! 1. Lists of reached nodes are followed until none is left.
+//! 2. A node that is not reached is linked from the nearest node of its own list that is, one with
+//!    room where there is one, and leads on; again until nobody has such a neighbour.
+//! 3. What is left, islands of their own, is linked from the reached node before it.
 //!
-//! Invariants:
-//! * No node has more children in the tree than the max degree. A link therefore fits the list of
-//!   its host: an edge that the tree does not use gives way, and what is reached stays reached.
-//! * The last pass finds a host for every node: the node reached last has no children yet.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "ids are checked as lists are read; a slip must stop"
-)]
+//! A full list takes a link in the place of an edge, which goes on from the node that was linked:
+//! `host -> other` becomes `host -> node -> other`. So what is reached stays reached, and nothing
+//! has to be known of how it was.
+
+use std::ops::Range;
 
 use pageway_types::{NodeId, Progress};
 
-use super::write::ListStream;
+use super::graph_file::{GraphFile, neighbors, push_list};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Memory per node: the tree, and links for one node in four, in a vector that grows.
-pub(super) const NODE_BYTES: u64 = (size_of::<Step>() + size_of::<Link>() / 2) as u64;
+/// Bytes of a chunk of lists, unless one list is longer.
+const CHUNK_BYTES: usize = 256 << 10;
+/// What a chunk is counted in.
+const COUNTED_BYTES: u64 = 2 * size_of::<u32>() as u64;
 
-/// Passes that follow, and passes that link, at most: sparse graphs as deep as this take more links
-/// instead of more passes.
-const PASSES: usize = 64;
-/// Nodes between two looks at the progress.
-const BATCH: usize = 4096;
-/// The parent of nodes that are not reached; no node has this id.
-const NOBODY: NodeId = NodeId(u32::MAX);
-
-/// What is to be reached.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ReachSpec {
-    pub(super) entry: NodeId,
-    pub(super) node_count: u32,
-    /// Longest list; at least 1.
-    pub(super) max_degree: u32,
+/// Memory that it takes.
+pub(super) fn reach_bytes(nodes: u64, max_degree: u32) -> u64 {
+    let chunk = chunk_nodes(max_degree) as u64;
+    let list = super::graph_file::list_bytes(max_degree) as u64;
+    2 * nodes.div_ceil(8) + nodes.div_ceil(chunk) * COUNTED_BYTES + chunk * list
 }
 
-/// Reads the lists in passes, each opened by `open`, and links what they do not reach.
-pub(super) fn relink<S: ListStream>(
-    spec: ReachSpec,
-    open: impl Fn() -> Result<S>,
-    progress: &dyn Progress,
-) -> Result<Relinked> {
-    progress.stage("check reachability", spec.node_count.into());
-    let mut walk = ReachPass::new(spec);
-    for (rule, passes) in [
-        (Repair::Follow, PASSES),
-        (Repair::Adopt, PASSES),
-        (Repair::Anchor, 1),
-    ] {
-        for _ in 0..passes {
-            if walk.reached == walk.tree.len() || walk.pass(rule, &mut open()?, progress)? == 0 {
-                break;
-            }
+/// Links in `graph` what its entry does not reach; the number of links.
+pub(super) fn relink(graph: &GraphFile, entry: NodeId, progress: &dyn Progress) -> Result<u64> {
+    progress.stage("check reachability", graph.count().into());
+    let mut walk = Reach::new(graph, progress)?;
+    walk.reach(entry)?;
+    walk.follow_all()?;
+    for rule in [Repair::Adopt, Repair::Anchor] {
+        while !walk.is_done() && walk.repair(rule)? > 0 {
+            walk.follow_all()?;
         }
     }
-    walk.finish()
+    if walk.is_done() {
+        return Ok(walk.links);
+    }
+    Err(internal("a graph could not be made to reach every node"))
 }
 
-/// The links that make every node reachable.
-pub(super) struct Relinked {
-    tree: Vec<Step>,
-    /// Ascending by host.
-    links: Vec<Link>,
-    max_degree: usize,
-}
-
-/// Lists with their links in place.
-pub(super) struct PatchedLists<'r, S> {
-    lists: S,
-    relinked: &'r Relinked,
-    next: u32,
-    /// Links of the nodes before `next`.
-    used: usize,
-}
-
-/// How the tree came to a node.
-#[derive(Clone, Copy)]
-struct Step {
-    parent: NodeId,
-    degree: u16,
-    children: u16,
-}
-
-/// An edge beside those of the lists.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Link {
-    host: NodeId,
-    node: NodeId,
-}
-
-/// What a pass does with a node that is not reached.
+/// How a node that is not reached finds who leads to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Repair {
-    /// Leaves it.
-    Follow,
-    /// Links it from a neighbour.
+    /// Among its own neighbours.
     Adopt,
-    /// Links it, from a neighbour or from elsewhere.
+    /// Among those, or else the reached node before it.
     Anchor,
 }
 
-struct ReachPass {
-    entry: NodeId,
-    tree: Vec<Step>,
-    links: Vec<Link>,
-    max_degree: u16,
-    reached: usize,
-    newest: NodeId,
-    /// Entry and linked nodes that can host no more.
-    full_anchors: usize,
+struct Reach<'g> {
+    graph: &'g GraphFile,
+    progress: &'g dyn Progress,
+    reached: Bits,
+    /// Nodes whose lists were followed.
+    followed: Bits,
+    /// Of each chunk, nodes that are reached.
+    reached_in: Vec<u32>,
+    /// Of each chunk, nodes whose lists are to be followed.
+    waiting_in: Vec<u32>,
+    all_reached: u32,
+    links: u64,
+    chunk: Chunk,
 }
 
-impl ReachPass {
-    fn new(spec: ReachSpec) -> Self {
-        let step = Step {
-            parent: NOBODY,
-            degree: 0,
-            children: 0,
-        };
-        let mut walk = Self {
-            entry: spec.entry,
-            tree: vec![step; spec.node_count as usize],
-            links: Vec::new(),
-            max_degree: spec.max_degree as u16,
-            reached: 1,
-            newest: spec.entry,
-            full_anchors: 0,
-        };
-        walk.tree[spec.entry.index()].parent = spec.entry;
-        walk
-    }
+/// Lists at hand.
+struct Chunk {
+    nodes: Range<u32>,
+    list_bytes: usize,
+    lists: Vec<u8>,
+}
 
-    /// Reads all lists once; the number of nodes that were reached.
-    fn pass(
-        &mut self,
-        rule: Repair,
-        lists: &mut impl ListStream,
-        progress: &dyn Progress,
-    ) -> Result<usize> {
-        let before = self.reached;
-        let mut reported = before;
-        let mut list = Vec::new();
-        for node in 0..self.tree.len() {
-            if node % BATCH == 0 {
-                progress.check()?;
-                progress.advance((self.reached - reported) as u64);
-                reported = self.reached;
-            }
-            lists.next_list(&mut list)?;
-            self.visit(NodeId(node as u32), &list, rule)?;
-        }
-        progress.advance((self.reached - reported) as u64);
-        Ok(self.reached - before)
-    }
+/// A bit per node.
+struct Bits(Vec<u64>);
 
-    fn visit(&mut self, node: NodeId, list: &[NodeId], rule: Repair) -> Result<()> {
-        if let Some(stranger) = list.iter().find(|other| other.index() >= self.tree.len()) {
-            return Err(Error::new(
-                ErrorKind::Internal,
-                format!(
-                    "node {} of the merged graph leads to {}",
-                    node.0, stranger.0
-                ),
-            ));
-        }
-        if rule == Repair::Follow {
-            self.tree[node.index()].degree = list.len() as u16;
-        }
-        if !self.is_reached(node) {
-            let Some(host) = self.host(list, rule) else {
-                return Ok(());
-            };
-            self.link(host, node);
-        }
-        for other in list {
-            if !self.is_reached(*other) && self.can_host(node) {
-                self.reach(*other, node);
-            }
-        }
-        Ok(())
-    }
+const fn chunk_nodes(max_degree: u32) -> usize {
+    let nodes = CHUNK_BYTES / super::graph_file::list_bytes(max_degree);
+    if nodes == 0 { 1 } else { nodes }
+}
 
-    fn host(&mut self, list: &[NodeId], rule: Repair) -> Option<NodeId> {
-        let neighbor = || {
-            let reached = list.iter().copied().filter(|node| self.is_reached(*node));
-            let has_room = |node: &NodeId| self.tree[node.index()].degree < self.max_degree;
-            let roomy = reached.clone().find(has_room);
-            roomy.or_else(|| reached.clone().find(|node| self.can_host(*node)))
-        };
-        match rule {
-            Repair::Follow => None,
-            Repair::Adopt => neighbor(),
-            Repair::Anchor => neighbor().or_else(|| Some(self.anchor())),
-        }
-    }
-
-    /// A host for a node that knows nobody who is reached.
-    fn anchor(&mut self) -> NodeId {
-        loop {
-            let anchor = match self.full_anchors.checked_sub(1) {
-                None => self.entry,
-                Some(at) => match self.links.get(at) {
-                    Some(link) => link.node,
-                    None => return self.newest,
-                },
-            };
-            if self.can_host(anchor) {
-                return anchor;
-            }
-            self.full_anchors += 1;
-        }
-    }
-
-    fn is_reached(&self, node: NodeId) -> bool {
-        self.tree[node.index()].parent != NOBODY
-    }
-
-    /// True when the list of `node` holds an edge that the tree does not use, or room for one.
-    fn can_host(&self, node: NodeId) -> bool {
-        self.tree[node.index()].children < self.max_degree
-    }
-
-    fn link(&mut self, host: NodeId, node: NodeId) {
-        let degree = &mut self.tree[host.index()].degree;
-        *degree = self.max_degree.min(*degree + 1);
-        self.links.push(Link { host, node });
-        self.reach(node, host);
-    }
-
-    fn reach(&mut self, node: NodeId, parent: NodeId) {
-        self.tree[node.index()].parent = parent;
-        self.tree[parent.index()].children += 1;
-        self.reached += 1;
-        self.newest = node;
-    }
-
-    fn finish(mut self) -> Result<Relinked> {
-        if self.reached != self.tree.len() {
-            return Err(Error::new(
-                ErrorKind::Internal,
-                "the merged graph could not be made to reach every node",
-            ));
-        }
-        self.links.sort_unstable();
-        Ok(Relinked {
-            tree: self.tree,
-            links: self.links,
-            max_degree: self.max_degree.into(),
+impl<'g> Reach<'g> {
+    fn new(graph: &'g GraphFile, progress: &'g dyn Progress) -> Result<Self> {
+        let count = graph.count() as usize;
+        let chunks = count.div_ceil(chunk_nodes(graph.max_degree()));
+        Ok(Self {
+            graph,
+            progress,
+            reached: Bits::new(count),
+            followed: Bits::new(count),
+            reached_in: vec![0; chunks],
+            waiting_in: vec![0; chunks],
+            all_reached: 0,
+            links: 0,
+            chunk: Chunk {
+                nodes: 0..0,
+                list_bytes: graph.list_bytes(),
+                lists: Vec::new(),
+            },
         })
     }
-}
 
-impl Relinked {
-    /// Nodes that were linked.
-    pub(super) fn count(&self) -> usize {
-        self.links.len()
+    fn is_done(&self) -> bool {
+        self.all_reached == self.graph.count()
     }
 
-    /// The same lists as in the passes, read once more, with the links in place.
-    pub(super) fn patch<S: ListStream>(&self, lists: S) -> PatchedLists<'_, S> {
-        PatchedLists {
-            lists,
-            relinked: self,
-            next: 0,
-            used: 0,
+    fn chunk_of(&self, node: u32) -> usize {
+        node as usize / chunk_nodes(self.graph.max_degree())
+    }
+
+    fn nodes_of(&self, chunk: usize) -> Range<u32> {
+        let nodes = chunk_nodes(self.graph.max_degree());
+        let end = ((chunk + 1) * nodes).min(self.graph.count() as usize);
+        (chunk * nodes) as u32..end as u32
+    }
+
+    /// Notes that a node is reached.
+    fn reach(&mut self, node: NodeId) -> Result<()> {
+        if node.0 >= self.graph.count() {
+            return Err(internal("a list leads to a node that is not there"));
         }
-    }
-
-    /// Takes `excess` edges that the tree does not use out of the list of `node`, worst first.
-    fn cut(&self, node: NodeId, list: &mut Vec<NodeId>, mut excess: usize) {
-        for at in (0..list.len()).rev() {
-            if excess == 0 {
-                return;
-            }
-            if self.tree[list[at].index()].parent != node {
-                list.remove(at);
-                excess -= 1;
-            }
+        if !self.reached.set(node.0) {
+            return Ok(());
         }
-    }
-}
-
-impl<S: ListStream> ListStream for PatchedLists<'_, S> {
-    fn next_list(&mut self, list: &mut Vec<NodeId>) -> Result<()> {
-        self.lists.next_list(list)?;
-        let node = NodeId(self.next);
-        self.next += 1;
-        let links = &self.relinked.links[self.used..];
-        let own = links.iter().take_while(|link| link.host == node);
-        let linked: Vec<NodeId> = own.map(|link| link.node).collect();
-        self.used += linked.len();
-        // A host that was not followed yet may lead to the linked node by itself.
-        let known = |other: &&NodeId| list.contains(other);
-        let fresh = linked.len() - linked.iter().filter(known).count();
-        let excess = (list.len() + fresh).saturating_sub(self.relinked.max_degree);
-        self.relinked.cut(node, list, excess);
-        for other in linked {
-            if !list.contains(&other) {
-                list.push(other);
+        self.all_reached += 1;
+        let chunk = self.chunk_of(node.0);
+        for counts in [&mut self.reached_in, &mut self.waiting_in] {
+            if let Some(count) = counts.get_mut(chunk) {
+                *count += 1;
             }
         }
         Ok(())
     }
+
+    fn waits(&self, chunk: usize) -> bool {
+        self.waiting_in.get(chunk).is_some_and(|count| *count > 0)
+    }
+
+    /// Follows lists until none is left.
+    fn follow_all(&mut self) -> Result<()> {
+        loop {
+            let before = self.all_reached;
+            let mut followed = false;
+            for chunk in 0..self.waiting_in.len() {
+                if self.waits(chunk) {
+                    self.read(chunk)?;
+                    self.follow(chunk)?;
+                    followed = true;
+                }
+            }
+            self.progress.advance((self.all_reached - before).into());
+            if !followed {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Follows lists of the chunk at hand until none of it is left.
+    fn follow(&mut self, chunk: usize) -> Result<()> {
+        let mut list = Vec::new();
+        while self.waits(chunk) {
+            for node in self.nodes_of(chunk) {
+                if !self.reached.has(node) || !self.followed.set(node) {
+                    continue;
+                }
+                if let Some(count) = self.waiting_in.get_mut(chunk) {
+                    *count -= 1;
+                }
+                list.clear();
+                list.extend(neighbors(self.chunk.list(node)));
+                list.iter().try_for_each(|other| self.reach(*other))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, chunk: usize) -> Result<()> {
+        self.progress.check()?;
+        let nodes = self.nodes_of(chunk);
+        if self.chunk.nodes != nodes {
+            self.chunk
+                .lists
+                .resize(nodes.len() * self.chunk.list_bytes, 0);
+            self.graph.read(nodes.start.into(), &mut self.chunk.lists)?;
+            self.chunk.nodes = nodes;
+        }
+        Ok(())
+    }
+
+    /// Links nodes that are not reached, chunk by chunk; how many.
+    fn repair(&mut self, rule: Repair) -> Result<u64> {
+        let before = self.links;
+        for chunk in 0..self.reached_in.len() {
+            let nodes = self.nodes_of(chunk);
+            if self.reached_in.get(chunk).copied() == Some(nodes.len() as u32) {
+                continue;
+            }
+            self.read(chunk)?;
+            for node in nodes {
+                if !self.reached.has(node) && self.link(NodeId(node), rule)? {
+                    self.follow(chunk)?;
+                }
+            }
+        }
+        Ok(self.links - before)
+    }
+
+    /// Links a node, if there is who leads to it.
+    fn link(&mut self, node: NodeId, rule: Repair) -> Result<bool> {
+        let own: Vec<NodeId> = neighbors(self.chunk.list(node.0)).collect();
+        let max_degree = self.graph.max_degree() as usize;
+        let (mut full, mut host) = (None, None);
+        for other in own.iter().filter(|other| self.reached.has(other.0)) {
+            let list = self.list(*other)?;
+            if list.len() < max_degree {
+                host = Some((*other, list));
+                break;
+            }
+            full.get_or_insert((*other, list));
+        }
+        let mut host = host.or(full);
+        if host.is_none() && rule == Repair::Anchor {
+            let before = (0..node.0).rev().find(|other| self.reached.has(*other));
+            let after = || (node.0..self.graph.count()).find(|other| self.reached.has(*other));
+            let anchor = before.or_else(after).map(NodeId);
+            host = anchor
+                .map(|anchor| Ok::<_, Error>((anchor, self.list(anchor)?)))
+                .transpose()?;
+        }
+        let Some(host) = host else {
+            return Ok(false);
+        };
+        self.insert(host, (node, own))?;
+        self.reach(node)?;
+        self.links += 1;
+        Ok(true)
+    }
+
+    /// Leads from a host to a node, and to what the host led to from either.
+    fn insert(
+        &mut self,
+        (host, mut list): (NodeId, Vec<NodeId>),
+        (node, mut own): (NodeId, Vec<NodeId>),
+    ) -> Result<()> {
+        let max_degree = self.graph.max_degree() as usize;
+        if list.contains(&node) {
+            return Ok(());
+        }
+        if list.len() < max_degree {
+            list.push(node);
+            return self.write(host, &list);
+        }
+        let shared = list.iter().rposition(|other| own.contains(other));
+        let gives_way = shared.or(list.len().checked_sub(1));
+        let Some(gives_way) = gives_way.and_then(|at| list.get_mut(at)) else {
+            return Ok(());
+        };
+        let other = std::mem::replace(gives_way, node);
+        self.write(host, &list)?;
+        if own.contains(&other) {
+            return Ok(());
+        }
+        // Nothing was reached over the edges of the node so far.
+        own.truncate(max_degree - 1);
+        own.push(other);
+        self.write(node, &own)
+    }
+
+    fn list(&self, node: NodeId) -> Result<Vec<NodeId>> {
+        if self.chunk.nodes.contains(&node.0) {
+            return Ok(neighbors(self.chunk.list(node.0)).collect());
+        }
+        let mut list = vec![0; self.chunk.list_bytes];
+        self.graph.read(node.0.into(), &mut list)?;
+        Ok(neighbors(&list).collect())
+    }
+
+    fn write(&mut self, node: NodeId, list: &[NodeId]) -> Result<()> {
+        let mut bytes = Vec::with_capacity(self.chunk.list_bytes);
+        push_list(list, self.graph.max_degree(), &mut bytes)?;
+        self.graph.write_list(node, &bytes)?;
+        if let Some(own) = self.chunk.list_mut(node.0) {
+            own.copy_from_slice(&bytes);
+        }
+        Ok(())
+    }
+}
+
+impl Chunk {
+    fn place(&self, node: u32) -> Range<usize> {
+        let at = node.wrapping_sub(self.nodes.start) as usize;
+        let start = at.saturating_mul(self.list_bytes);
+        start..start.saturating_add(self.list_bytes)
+    }
+
+    /// The list of a node; nothing for one that is not here.
+    fn list(&self, node: u32) -> &[u8] {
+        self.lists.get(self.place(node)).unwrap_or_default()
+    }
+
+    fn list_mut(&mut self, node: u32) -> Option<&mut [u8]> {
+        let place = self.place(node);
+        self.lists.get_mut(place)
+    }
+}
+
+impl Bits {
+    fn new(count: usize) -> Self {
+        Self(vec![0; count.div_ceil(64)])
+    }
+
+    fn has(&self, at: u32) -> bool {
+        let word = self.0.get(at as usize / 64).copied().unwrap_or(0);
+        word >> (at % 64) & 1 == 1
+    }
+
+    /// Sets a bit; true where it was not.
+    fn set(&mut self, at: u32) -> bool {
+        let Some(word) = self.0.get_mut(at as usize / 64) else {
+            return false;
+        };
+        let before = *word;
+        *word |= 1 << (at % 64);
+        *word != before
+    }
+}
+
+fn internal(what: &str) -> Error {
+    Error::new(ErrorKind::Internal, what)
 }
 
 #[cfg(test)]

@@ -81,11 +81,22 @@ impl Index {
         options: &CalibrateOptions,
         progress: &dyn Progress,
     ) -> Result<Calibration> {
+        let calibration = self.measured(queries, options, progress)?;
+        self.commit_calibration(&calibration)?;
+        Ok(calibration)
+    }
+
+    /// What a calibration finds, which nobody knows of yet.
+    pub(crate) fn measured(
+        &self,
+        queries: Option<&Queries<'_>>,
+        options: &CalibrateOptions,
+        progress: &dyn Progress,
+    ) -> Result<Calibration> {
         self.check_whole("recall is calibrated")?;
         let plan = self.calibration_plan(queries, options, progress)?;
         let calibration = measure::calibrate(self, &plan, progress)?;
         progress.check()?;
-        self.commit_calibration(&calibration)?;
         Ok(calibration)
     }
 
@@ -145,7 +156,7 @@ impl Index {
     }
 
     /// Puts a calibration into the manifest of the index on disk, where that is still this one.
-    fn commit_calibration(&self, calibration: &Calibration) -> Result<()> {
+    pub(crate) fn commit_calibration(&self, calibration: &Calibration) -> Result<()> {
         let (vfs, dir) = (self.vfs(), self.path());
         let _lock = DirectoryLock::acquire(vfs, dir)?;
         let mut manifest = Manifest::read(vfs, dir)?;

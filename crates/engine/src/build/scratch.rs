@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fingerprint::Fingerprint;
-use super::spill::{Spill, SpillWriter};
+use super::spill::{BUFFER_BYTES, Spill, SpillWriter, shared_buffer_bytes};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The list of what is kept.
@@ -65,6 +65,12 @@ impl StageFiles<'_> {
     /// A new file.
     pub(super) fn writer(&self, stage: &str) -> Result<SpillWriter> {
         self.scratch.writer(&self.stem(stage))
+    }
+
+    /// The same, of so many that are written at once.
+    pub(super) fn writer_beside(&self, stage: &str, files: usize) -> Result<SpillWriter> {
+        let buffer_bytes = shared_buffer_bytes(files as u64);
+        self.scratch.writer_of(&self.stem(stage), buffer_bytes)
     }
 
     /// The file of a stage that an earlier build finished, with what it noted. Costs a read of it.
@@ -175,12 +181,16 @@ impl TemporaryFiles {
 
     /// A new temporary file. One of this name that was kept for another build goes.
     pub(super) fn writer(&self, stem: &str) -> Result<SpillWriter> {
+        self.writer_of(stem, BUFFER_BYTES)
+    }
+
+    fn writer_of(&self, stem: &str, buffer_bytes: usize) -> Result<SpillWriter> {
         let name = format!("spill-{stem}-{}.pw", self.generation);
         let path = self.dir.join(&name);
         if self.keeps(&name) {
             self.forget(|kept| kept.file == name)?;
         }
-        SpillWriter::create(&self.vfs, &path)
+        SpillWriter::create(&self.vfs, &path, buffer_bytes)
     }
 
     /// The stem of files that are numbered by who writes them.

@@ -87,7 +87,9 @@ impl ShardBuild<'_> {
         let partition = self.partition(&deal, capacity)?;
         let mut writers = Vec::with_capacity(partition.shards());
         for number in 0..partition.shards() {
-            writers.push((self.files.writer(&format!("shard-{number}"))?, 0));
+            let name = format!("shard-{number}");
+            let writer = self.files.writer_beside(&name, partition.shards())?;
+            writers.push((writer, 0));
         }
         let row_bytes = self.vectors.shape().row_bytes();
         deal.run(&partition, &mut |dealt| {
@@ -194,8 +196,9 @@ impl ShardGraphs {
     /// The lists of all nodes in order, each merged from its shards and at most `max_degree` long.
     /// Not every node is reachable over them.
     pub(super) fn merged(&self, max_degree: u32) -> Result<MergedLists<'_>> {
+        let cursor = |spill| ShardCursor::new(spill, self.spills.len());
         let mut merged = MergedLists {
-            shards: self.spills.iter().map(ShardCursor::new).collect(),
+            shards: self.spills.iter().map(cursor).collect(),
             heads: BinaryHeap::new(),
             next: 0,
             max_degree,
@@ -222,9 +225,10 @@ struct ShardCursor<'s> {
 }
 
 impl<'s> ShardCursor<'s> {
-    fn new(spill: &'s Spill) -> Self {
+    /// One of so many.
+    fn new(spill: &'s Spill, cursors: usize) -> Self {
         Self {
-            reader: spill.reader(),
+            reader: spill.reader_beside(cursors),
             list: Vec::new(),
         }
     }

@@ -119,7 +119,7 @@ impl Sorter {
     fn writer(&self, number: usize) -> Result<SpillWriter> {
         let mut path = self.stem.clone().into_os_string();
         path.push(format!("-{number}.pw"));
-        SpillWriter::create(&self.vfs, &PathBuf::from(path))
+        SpillWriter::create(&self.vfs, &PathBuf::from(path), BUFFER_BYTES)
     }
 
     /// Merges runs until memory has a buffer for each that is left.

@@ -1,4 +1,4 @@
-//! Temporary files of a build: written once, read once or more, removed, unless they are kept for a
+//! Temporary files of a build: written, read once or more, removed, unless they are kept for a
 //! build that goes on.
 
 use std::path::{Path, PathBuf};
@@ -11,11 +11,27 @@ use crate::error::{Error, Result};
 
 /// Bytes buffered per open spill.
 pub(super) const BUFFER_BYTES: usize = 64 << 10;
+/// The same where many are open at once: least, and of all together where that is more.
+const SMALL_BUFFER_BYTES: usize = 4 << 10;
+const BUFFERS_BYTES: usize = 1 << 20;
+
+/// Bytes buffered per spill where so many are open at once.
+pub(super) const fn shared_buffer_bytes(spills: u64) -> usize {
+    let share = BUFFERS_BYTES / if spills == 0 { 1 } else { spills as usize };
+    if share > BUFFER_BYTES {
+        BUFFER_BYTES
+    } else if share < SMALL_BUFFER_BYTES {
+        SMALL_BUFFER_BYTES
+    } else {
+        share
+    }
+}
 
 /// A stream being written.
 pub(super) struct SpillWriter {
     spill: Spill,
     buffer: Vec<u8>,
+    buffer_bytes: usize,
     written: u64,
 }
 
@@ -31,6 +47,7 @@ pub(super) struct Spill {
 pub(super) struct SpillReader<'s> {
     spill: &'s Spill,
     buffer: Vec<u8>,
+    buffer_bytes: usize,
     at: usize,
     offset: u64,
 }
@@ -47,7 +64,7 @@ impl Drop for Spill {
 
 impl SpillWriter {
     /// Creates the file.
-    pub(super) fn create(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<Self> {
+    pub(super) fn create(vfs: &Arc<dyn Vfs>, path: &Path, buffer_bytes: usize) -> Result<Self> {
         let file = vfs.open(path, OpenMode::CreateNew);
         let file = file.map_err(|error| Error::of_writing(path.display(), error))?;
         let spill = Spill {
@@ -58,17 +75,18 @@ impl SpillWriter {
         };
         Ok(Self {
             spill,
-            buffer: Vec::with_capacity(BUFFER_BYTES),
+            buffer: Vec::with_capacity(buffer_bytes),
+            buffer_bytes,
             written: 0,
         })
     }
 
     /// Appends bytes.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
+        if self.buffer.len() + bytes.len() > self.buffer_bytes {
             self.flush()?;
         }
-        if bytes.len() >= BUFFER_BYTES {
+        if bytes.len() >= self.buffer_bytes {
             return self.write_through(bytes);
         }
         self.buffer.extend_from_slice(bytes);
@@ -142,11 +160,23 @@ impl Spill {
         read.map_err(|error| Error::from(error).within(self.path.display()))
     }
 
+    /// Writes bytes again in their place.
+    pub(super) fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        let wrote = self.file.write_all_at(bytes, offset);
+        wrote.map_err(|error| Error::from(error).within(self.path.display()))
+    }
+
     /// Reads the stream from its start.
     pub(super) fn reader(&self) -> SpillReader<'_> {
+        self.reader_beside(1)
+    }
+
+    /// The same, of so many streams that are read at once.
+    pub(super) fn reader_beside(&self, streams: usize) -> SpillReader<'_> {
         SpillReader {
             spill: self,
             buffer: Vec::new(),
+            buffer_bytes: shared_buffer_bytes(streams as u64),
             at: 0,
             offset: 0,
         }
@@ -174,7 +204,7 @@ impl SpillReader<'_> {
     }
 
     fn refill(&mut self) -> Result<bool> {
-        self.buffer.resize(BUFFER_BYTES, 0);
+        self.buffer.resize(self.buffer_bytes, 0);
         let read = self.spill.file.read_at(&mut self.buffer, self.offset);
         let count = read.map_err(|error| Error::from(error).within(self.spill.path.display()))?;
         self.buffer.truncate(count);
@@ -196,7 +226,7 @@ mod tests {
         let path = dir.path().join("spill-0.pw");
         let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
         let bytes: Vec<u8> = (0..300_000u32).map(|i| (i * 7) as u8).collect();
-        let mut writer = SpillWriter::create(&vfs, &path).unwrap();
+        let mut writer = SpillWriter::create(&vfs, &path, BUFFER_BYTES).unwrap();
         let mut rest = bytes.as_slice();
         for size in [1, 5, 100_000, 0, 70, 65_536, 134_388] {
             let (now, later) = rest.split_at(size);

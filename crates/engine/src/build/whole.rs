@@ -32,6 +32,7 @@ use crate::manifest::{Manifest, SegmentEntry};
 use crate::memory::check_room;
 use crate::options::{BuildInput, BuildOptions};
 use crate::plan::index_bytes;
+use crate::resolve;
 use crate::source::{Inspection, check_free, check_unique, inspect_rows};
 use crate::spec::Shape;
 use crate::storage::Region;
@@ -264,7 +265,7 @@ impl Build<'_> {
     ) -> Result<Manifest> {
         let mut manifest = self.manifest(segments);
         let pipeline = self.pipeline(self.input, (self.plan, None), None);
-        if self.options.calibration_queries > 0 {
+        if self.plan.calibrates(self.options)? {
             manifest.calibration = pipeline.calibrate(&manifest, held_out)?;
             stages.end("calibrate");
         }
@@ -478,7 +479,7 @@ pub(super) fn peak_temporary_bytes(plan: &BuildPlan) -> u64 {
     // A part that was read goes before the next is, and rows stay while shards are made; their
     // lists stay until they are merged, and the graph until its nodes are placed.
     let merging = ordering + sharding_bytes(plan).max(merged_bytes(plan) + graph);
-    let placed = plan.graph.window().map_or(0, |_| ordering + graph);
+    let placed = placed_bytes(plan, ordering + graph);
     let paging = ordering + graph + placed + waiting_bytes(plan);
     (2 * ordering * 5 / 8).max(merging).max(paging)
 }
@@ -486,14 +487,24 @@ pub(super) fn peak_temporary_bytes(plan: &BuildPlan) -> u64 {
 /// Bytes that it writes to temporary files.
 pub(super) fn temporary_bytes(plan: &BuildPlan) -> u64 {
     let (ordering, graph) = (ordering_bytes(plan), graph_bytes(plan));
-    let placed = plan.graph.window().map_or(0, |_| ordering + graph);
+    let placed = placed_bytes(plan, ordering + graph);
     2 * ordering + sharding_bytes(plan) + graph + placed + waiting_bytes(plan)
+}
+
+/// Bytes of `moved` rows and lists that are placed, and of where they go.
+fn placed_bytes(plan: &BuildPlan, moved: u64) -> u64 {
+    let places = 4 * u64::from(plan.node_count);
+    plan.graph.window().map_or(0, |_| moved + places)
 }
 
 /// Bytes of the rows in order, where they are put in order part by part.
 fn ordering_bytes(plan: &BuildPlan) -> u64 {
     let rows = u64::from(plan.node_count) * plan.identified_bytes();
-    plan.parts.map_or(0, |_| rows)
+    let means = resolve::cluster_spec(&plan.spec).map_or(0, |spec| {
+        let clusters = u64::from(spec.clusters(plan.node_count));
+        clusters * u64::from(plan.spec.shape.dimension) * size_of::<f32>() as u64
+    });
+    plan.parts.map_or(0, |_| rows + means)
 }
 
 /// Bytes of shards and of their lists: each node is in two.
@@ -533,8 +544,10 @@ pub(super) fn report(
     let k = 10.min(manifest.node_count());
     let reachable = calibration.list_size_for(k, options.recall);
     let mut warnings = stages.lengths.warnings();
-    warnings.extend(plan.passed_over.clone());
-    if let Err(error) = &reachable {
+    warnings.extend(plan.warnings(options)?);
+    if let Err(error) = &reachable
+        && !calibration.curves.is_empty()
+    {
         warnings.push(error.context().to_owned());
     }
     if let Some(dir) = options

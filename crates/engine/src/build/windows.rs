@@ -6,7 +6,7 @@
 //! ```
 //! Edges that leave a window do not count for who shares a page; since the order began with rows
 //! that are near each other, most stay inside. Where hot pages come first, whole pages move as
-//! well, anywhere. Memory holds one window, and a number for each node.
+//! well, anywhere. Memory holds one window, and a few numbers for each page where pages move.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use super::graph_file::{GraphFile, neighbors, push_list};
 use super::order::placement;
 use super::ordered::{OrderedRows, OrderedWriter};
 use super::pipeline::Pipeline;
+use super::places::{LOOKUP_BYTES, Places, PlacesWriter, TOGETHER};
 use super::scratch::StageFiles;
 use super::spill::SpillWriter;
 use super::write::ListStream;
@@ -65,8 +66,7 @@ impl BuildPlan {
         } else {
             0
         };
-        let numbers = u64::from(self.node_count) * size_of::<NodeId>() as u64;
-        STAGE_BYTES + numbers + heat + nodes * own + graph + graph.max(placing)
+        STAGE_BYTES + LOOKUP_BYTES + heat + nodes * own + graph + graph.max(placing)
     }
 
     /// Nodes of a window where least memory is needed.
@@ -134,11 +134,12 @@ impl Pipeline<'_> {
             per_page: self.plan.nodes_per_page(),
             max_norm: (self.options.metric == Metric::InnerProduct).then_some(max_norm),
         };
-        let mut places = windows.places()?;
+        let mut places = windows.places(files)?;
         if self.plan.spec.storage.codes.is_split() {
-            windows.hot_pages_first(&mut places)?;
+            let moved = windows.hot_pages_first(&places)?;
+            places.move_pages(moved);
         }
-        let medoid = *places.get(medoid.index()).ok_or_else(torn)?;
+        let medoid = places.of(medoid)?;
         let (placed, lists) = windows.write(&places, files)?;
         if let Some(note) = note.as_object_mut() {
             note.insert("medoid".to_owned(), json!(medoid.0));
@@ -175,18 +176,17 @@ impl Windows<'_> {
     }
 
     /// Where each node goes: within its window.
-    fn places(&self) -> Result<Vec<NodeId>> {
+    fn places(&self, files: StageFiles<'_>) -> Result<Places> {
         let Pipeline {
             plan,
             pool,
             progress,
             ..
         } = *self.pipeline;
-        let mut places: Vec<NodeId> = (0..self.graph.count()).map(NodeId).collect();
         let Some(placement) =
             placement(&plan.spec).filter(|_| !plan.spec.layout.placement.is_clustered())
         else {
-            return Ok(places);
+            return Ok(Places::same(self.per_page));
         };
         let wanted = PlacementSpec {
             placement,
@@ -195,7 +195,8 @@ impl Windows<'_> {
         };
         let (shape, _) = self.rows.format();
         let metric = plan.spec.shape.metric.guide();
-        let mut bytes = Vec::new();
+        let mut out = PlacesWriter::new(files.writer("places")?);
+        let (mut bytes, mut places) = (Vec::new(), Vec::new());
         for window in self.all() {
             progress.check()?;
             progress.portion(window.len() as f64 / f64::from(self.graph.count()));
@@ -204,25 +205,32 @@ impl Windows<'_> {
             let set = VectorSet::new(&bytes, shape, metric, resolve::kernels()?, self.max_norm)?;
             let graph = self.graph.window(window.clone(), NodeId(0))?;
             let order = place(&graph, &set, &wanted, pool, progress)?;
+            places.clear();
+            places.extend(window.clone());
             for (new, old) in window.clone().zip(order) {
-                let slot = places.get_mut((window.start + old.0) as usize);
-                *slot.ok_or_else(torn)? = NodeId(new);
+                *places.get_mut(old.index()).ok_or_else(torn)? = new;
             }
+            out.write(&places)?;
         }
-        Ok(places)
+        out.finish(self.per_page)
     }
 
-    /// Moves pages whose nodes are named most often to the front; a last page that is not full
-    /// stays last.
-    fn hot_pages_first(&self, places: &mut [NodeId]) -> Result<()> {
+    /// Where pages go if those whose nodes are named most often come first; a last page that is not
+    /// full stays last.
+    fn hot_pages_first(&self, places: &Places) -> Result<Vec<u32>> {
         let full = self.graph.count() / self.per_page;
         let mut heat = vec![0u64; full as usize];
         let mut lists = self.graph.lists(0..self.graph.count());
-        let mut list = Vec::new();
-        for _ in 0..self.graph.count() {
+        let (mut list, mut named) = (Vec::new(), Vec::new());
+        for node in 0..self.graph.count() {
             lists.next_list(&mut list)?;
-            for neighbor in &list {
-                let place = places.get(neighbor.index()).ok_or_else(torn)?;
+            named.append(&mut list);
+            let is_last = node + 1 == self.graph.count();
+            if named.len() + self.graph.max_degree() as usize <= TOGETHER && !is_last {
+                continue;
+            }
+            places.look_up(&mut named)?;
+            for place in named.drain(..) {
                 if let Some(heat) = heat.get_mut((place.0 / self.per_page) as usize) {
                     *heat += 1;
                 }
@@ -234,17 +242,11 @@ impl Windows<'_> {
         for (new, old) in (0u32..).zip(&pages) {
             *moved.get_mut(*old as usize).ok_or_else(torn)? = new;
         }
-        for place in places {
-            let (page, at) = (place.0 / self.per_page, place.0 % self.per_page);
-            if let Some(page) = moved.get(page as usize) {
-                *place = NodeId(page * self.per_page + at);
-            }
-        }
-        Ok(())
+        Ok(moved)
     }
 
     /// Writes rows and lists where they go.
-    fn write(&self, places: &[NodeId], files: StageFiles<'_>) -> Result<(OrderedRows, GraphFile)> {
+    fn write(&self, places: &Places, files: StageFiles<'_>) -> Result<(OrderedRows, GraphFile)> {
         let [rows, identities, lists] = PLACED;
         let count = self.graph.count();
         self.pipeline.progress.stage("move nodes", count.into());
@@ -271,7 +273,7 @@ impl Windows<'_> {
     fn write_rows(
         &self,
         window: Range<u32>,
-        places: &[NodeId],
+        places: &Places,
         out: &mut OrderedWriter,
     ) -> Result<()> {
         let (shape, stride) = self.rows.format();
@@ -292,7 +294,7 @@ impl Windows<'_> {
     fn write_lists(
         &self,
         window: Range<u32>,
-        places: &[NodeId],
+        places: &Places,
         out: &mut SpillWriter,
     ) -> Result<()> {
         let bytes = self.graph.list_bytes();
@@ -304,25 +306,40 @@ impl Windows<'_> {
         {
             self.graph.read(start.into(), out)?;
         }
-        let place = |node: NodeId| places.get(node.index()).copied().ok_or_else(torn);
-        let mut moved = Vec::new();
+        let max_degree = self.graph.max_degree();
+        let mut named = Vec::new();
+        for lists in lists.chunks_mut((TOGETHER / max_degree.max(1) as usize).max(1) * bytes) {
+            named.clear();
+            named.extend(lists.chunks_exact(bytes).flat_map(neighbors));
+            places.look_up(&mut named)?;
+            let mut named = named.as_slice();
+            for list in lists.chunks_exact_mut(bytes) {
+                let (own, rest) = named
+                    .split_at_checked(neighbors(list).count())
+                    .ok_or_else(torn)?;
+                let mut moved = Vec::with_capacity(bytes);
+                push_list(own, max_degree, &mut moved)?;
+                list.copy_from_slice(&moved);
+                named = rest;
+            }
+        }
         for (new, at) in moves(&window, places)? {
-            let list = lists.get(at * bytes..(at + 1) * bytes).unwrap_or_default();
-            let list: Vec<NodeId> = neighbors(list).map(place).collect::<Result<_>>()?;
-            moved.clear();
-            push_list(&list, self.graph.max_degree(), &mut moved)?;
             out.seek(u64::from(new) * bytes as u64)?;
-            out.write(&moved)?;
+            out.write(lists.get(at * bytes..(at + 1) * bytes).unwrap_or_default())?;
         }
         Ok(())
     }
 }
 
 /// Where the nodes of a window go, in that order, each with its place in the window.
-fn moves(window: &Range<u32>, places: &[NodeId]) -> Result<Vec<(u32, usize)>> {
-    let own = places.get(window.start as usize..window.end as usize);
-    let own = own.ok_or_else(torn)?.iter();
-    let mut moves: Vec<(u32, usize)> = own.zip(0..).map(|(place, at)| (place.0, at)).collect();
+fn moves(window: &Range<u32>, places: &Places) -> Result<Vec<(u32, usize)>> {
+    let mut own: Vec<NodeId> = window.clone().map(NodeId).collect();
+    places.look_up(&mut own)?;
+    let mut moves: Vec<(u32, usize)> = own
+        .iter()
+        .zip(0..)
+        .map(|(place, at)| (place.0, at))
+        .collect();
     moves.sort_unstable();
     Ok(moves)
 }

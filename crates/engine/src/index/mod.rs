@@ -24,6 +24,7 @@ mod sizes;
 mod stored;
 #[cfg(feature = "lab")]
 mod survey;
+mod unmeasured;
 mod verify;
 mod version;
 mod watch;
@@ -71,6 +72,8 @@ pub struct Index {
     filters: PerProcess<FilterRoom>,
     /// When it was last looked whether there is a newer one, where searches do.
     followed: Mutex<Option<Instant>>,
+    /// Held while recall is measured that nobody measured before.
+    measuring: Mutex<()>,
     /// Keeps writers away, where they write pages over.
     shared: Option<DirectoryLock>,
 }

@@ -36,6 +36,7 @@ impl Index {
             recorded,
             ..Notes::default()
         };
+        self.prepare(options, progress)?;
         let watch = Watch::new(options, progress).noting(notes);
         let (answers, outcomes) = self.answer(queries, options, watch)?;
         let mut traces: Vec<ReadTrace> = outcomes.into_iter().flat_map(|o| o.traces).collect();

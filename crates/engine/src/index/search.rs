@@ -43,15 +43,25 @@ impl Index {
     }
 
     /// As [`Index::search`], with progress per query and cancellation.
+    ///
+    /// Of an index whose recall was not measured yet, the first search that asks for one measures
+    /// it: [`Index::calibrate`] tells what that costs.
     pub fn search_with(
         &self,
         queries: &Queries<'_>,
         options: &SearchOptions,
         progress: &dyn Progress,
     ) -> Result<Answers> {
+        self.prepare(options, progress)?;
         let watch = Watch::new(options, progress);
         let (answers, _) = self.answer(queries, options, watch)?;
         Ok(answers)
+    }
+
+    /// Turns to the newest version where that is followed, and knows its recall where that is asked.
+    pub(super) fn prepare(&self, options: &SearchOptions, progress: &dyn Progress) -> Result<()> {
+        self.follow()?;
+        self.measure_first(options, progress)
     }
 
     /// Searches, and gives what was noted beside the answers.
@@ -61,7 +71,6 @@ impl Index {
         options: &SearchOptions,
         watch: Watch<'_>,
     ) -> Result<(Answers, Vec<Outcomes>)> {
-        self.follow()?;
         let version = self.version();
         self.check_queries(queries)?;
         if options.strategy.is_some() && queries.filter.is_none() {

@@ -158,27 +158,55 @@ fn scratch_bytes(spec: &IndexSpec, node_count: u32) -> usize {
     }
 }
 
-/// The bytes of an entry file.
-pub(crate) struct EntryFile {
-    /// Navigation graph or hash table, or nothing.
-    pub(crate) structure: Vec<u8>,
+/// What an entry file is written of.
+pub(crate) struct EntryFile<'t> {
+    pub(crate) structure: Structure<'t>,
     pub(crate) codes: EntryCodes,
 }
 
-impl EntryFile {
-    /// The file's payload.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = (self.structure.len() as u64).to_le_bytes().to_vec();
-        bytes.extend_from_slice(&self.structure);
-        bytes.extend_from_slice(&(self.codes.nodes.len() as u32).to_le_bytes());
-        for node in &self.codes.nodes {
-            bytes.extend_from_slice(&node.0.to_le_bytes());
-        }
-        bytes.extend_from_slice(&self.codes.codes);
-        bytes
-    }
+/// What walks start by.
+pub(crate) enum Structure<'t> {
+    /// A navigation graph or a hash table, or nothing.
+    Bytes(Vec<u8>),
+    Clusters(&'t ClusterTable),
+}
 
-    /// Reads what `to_bytes` wrote; `None` where that is not what it is.
+/// What an entry file holds.
+struct ReadEntry {
+    structure: Vec<u8>,
+    codes: EntryCodes,
+}
+
+impl Structure<'_> {
+    /// Shows its bytes, piece by piece.
+    fn write(&self, out: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        match self {
+            Self::Bytes(bytes) => out(bytes),
+            Self::Clusters(table) => table.write(out),
+        }
+    }
+}
+
+impl EntryFile<'_> {
+    /// Shows the file's payload, piece by piece.
+    pub(crate) fn write(&self, out: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut length = 0;
+        self.structure.write(&mut |piece| {
+            length += piece.len() as u64;
+            Ok(())
+        })?;
+        out(&length.to_le_bytes())?;
+        self.structure.write(out)?;
+        out(&(self.codes.nodes.len() as u32).to_le_bytes())?;
+        for node in &self.codes.nodes {
+            out(&node.0.to_le_bytes())?;
+        }
+        out(&self.codes.codes)
+    }
+}
+
+impl ReadEntry {
+    /// Reads what an entry file was written of; `None` where that is not what it is.
     fn from_bytes(bytes: &[u8], code_bytes: usize) -> Option<Self> {
         let (length, rest) = bytes.split_first_chunk::<8>()?;
         let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
@@ -224,7 +252,7 @@ pub(super) fn load(source: Source<'_>) -> Result<EntryPart> {
     };
     let bytes = source.read(Some(file), "entry")?;
     let code_bytes = segment.spec.storage.quantizer.code_bytes() as usize;
-    let read = EntryFile::from_bytes(&bytes, code_bytes)
+    let read = ReadEntry::from_bytes(&bytes, code_bytes)
         .ok_or_else(|| source.corrupt(&file.name, "makes no sense"))?;
     drop(bytes);
     part.codes = read.codes;

@@ -23,7 +23,8 @@ pub(crate) use codes::{
     code_range, codebook_bytes, codebook_file_bytes, quantizer, second_training, training,
 };
 pub(crate) use entry::{
-    EntryFile, cluster_spec, entry_bytes, entry_codes_in_file, hash_spec, navigation_spec,
+    EntryFile, Structure, cluster_spec, entry_bytes, entry_codes_in_file, hash_spec,
+    navigation_spec,
 };
 
 use crate::error::{Error, ErrorKind, Result};

@@ -11,7 +11,7 @@ mod region;
 mod shadow;
 
 pub(crate) use blocks::CodeBlocks;
-pub(crate) use clusters::{ClusterTable, MeanQuery};
+pub(crate) use clusters::{ClusterTable, FoundClusters, MeanQuery, NextMean};
 pub(crate) use codes::{CodeTable, EntryCodes};
 pub(crate) use differences::{DIFFERENCE_BYTES, Differences, difference};
 pub(crate) use identities::Identities;

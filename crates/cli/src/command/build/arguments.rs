@@ -199,8 +199,8 @@ struct WishArguments {
     #[arg(long, value_name = "SHARE", default_value_t = DEFAULTS.recall)]
     recall: f32,
 
-    /// Queries to calibrate recall with; more are more exact, fewer build faster. With 0 the index
-    /// is searched by list size until 'pageway calibrate' has measured it
+    /// Queries to calibrate recall with; more are more exact, fewer build faster. With 0 recall is
+    /// left to be measured: by the first search that asks for one, or 'pageway calibrate'
     #[arg(long, value_name = "N", default_value_t = DEFAULTS.calibration_queries)]
     calibration_queries: u32,
 

@@ -76,7 +76,7 @@ fn describe_recall(report: &BuildReport, wished: f32) -> String {
             format!("{wished} at list size {list_size}; up to {best:.3} is reachable")
         }
         None if best == 0.0 => {
-            "not measured, as was asked: 'pageway calibrate' does that".to_owned()
+            "not measured: the first search that asks for one does that".to_owned()
         }
         None => format!("{wished} is out of reach: the calibration found {best:.3} at most"),
     }

@@ -1,11 +1,12 @@
 //! The means of clusters and of their groups, in the one form or the other.
 
-use pageway_graph::Clusters;
 use pageway_kernels::KernelSet;
 use pageway_types::{ElementType, Guide};
 
 use super::split::{Bases, Offsets};
 use super::whole::WholeMeans;
+use super::{FoundClusters, NextMean};
+use crate::error::Result;
 use crate::spec::Shape;
 
 /// Means of clusters and of groups.
@@ -28,23 +29,35 @@ const fn whole(shape: Shape) -> bool {
 }
 
 impl Means {
-    /// Rounds means; `None` where they are out of the range of `f32`.
-    pub(super) fn round(found: &Clusters, shape: Shape, kernels: &KernelSet) -> Option<Self> {
-        let (clusters, groups) = (&found.centroids, &found.group_centroids);
+    /// Rounds the means of clusters, which `next` gives from first to last, and of groups; `None`
+    /// where they are out of the range of `f32`.
+    pub(super) fn round(
+        found: FoundClusters<'_>,
+        next: NextMean<'_>,
+        (shape, kernels): (Shape, &KernelSet),
+    ) -> Result<Option<Self>> {
         let dimension = shape.dimension as usize;
-        if whole(shape) {
-            let rounded = |means: &[f32]| {
-                let rows = WholeMeans::rounded(means, shape);
-                WholeMeans::new(rows, means.len() / dimension, (shape, kernels))
+        if !whole(shape) {
+            let Some(groups) = Bases::round(found.group_means, dimension, kernels) else {
+                return Ok(None);
             };
-            return Some(Self::Whole {
-                clusters: rounded(clusters)?,
-                groups: rounded(groups)?,
-            });
+            let clusters = Offsets::round(next, (found.groups, &groups), kernels)?;
+            return Ok(clusters.map(|clusters| Self::Split { clusters, groups }));
         }
-        let groups = Bases::round(groups, dimension, kernels)?;
-        let clusters = Offsets::round(clusters, (&found.groups, &groups), kernels)?;
-        Some(Self::Split { clusters, groups })
+        let count = found.starts.len().saturating_sub(1);
+        let mut rows = Vec::with_capacity(count * dimension);
+        let mut mean = vec![0.0; dimension];
+        for _ in 0..count {
+            next(&mut mean)?;
+            WholeMeans::round(&mean, shape, &mut rows);
+        }
+        let mut group_rows = Vec::new();
+        WholeMeans::round(found.group_means, shape, &mut group_rows);
+        let groups = found.group_means.len() / dimension;
+        let clusters = WholeMeans::new(rows, count, (shape, kernels));
+        let groups = WholeMeans::new(group_rows, groups, (shape, kernels));
+        let means = clusters.zip(groups);
+        Ok(means.map(|(clusters, groups)| Self::Whole { clusters, groups }))
     }
 
     /// Bytes in memory of so many clusters and groups.
@@ -57,19 +70,21 @@ impl Means {
         clusters * Offsets::bytes(dimension) + groups * Bases::bytes(dimension) + unit
     }
 
-    /// Appends the bytes that `read` takes.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    /// Shows the bytes that `read` takes, piece by piece.
+    pub(super) fn write(&self, out: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self {
             Self::Whole { clusters, groups } => {
-                out.extend_from_slice(&clusters.rows);
-                out.extend_from_slice(&groups.rows);
+                out(&clusters.rows)?;
+                out(&groups.rows)
             }
             Self::Split { clusters, groups } => {
-                out.extend_from_slice(&groups.unit.to_le_bytes());
-                out.extend(clusters.steps.iter().flat_map(|step| step.to_le_bytes()));
-                out.extend_from_slice(&clusters.rows.bytes);
-                out.extend_from_slice(&groups.high.bytes);
-                out.extend_from_slice(&groups.low.bytes);
+                out(&groups.unit.to_le_bytes())?;
+                for step in &clusters.steps {
+                    out(&step.to_le_bytes())?;
+                }
+                out(&clusters.rows.bytes)?;
+                out(&groups.high.bytes)?;
+                out(&groups.low.bytes)
             }
         }
     }

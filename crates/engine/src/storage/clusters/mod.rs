@@ -24,13 +24,13 @@ mod whole;
 
 use std::ops::Range;
 
-use pageway_graph::Clusters;
 use pageway_kernels::KernelSet;
 use pageway_quant::Centre;
 use pageway_types::{ClusterId, GroupId, Guide, NodeId};
 
 use self::means::Means;
 pub(crate) use self::query::MeanQuery;
+use crate::error::Result;
 use crate::spec::Shape;
 
 /// Means that are compared together.
@@ -51,19 +51,35 @@ pub(crate) struct ClusterTable {
     metric: Guide,
 }
 
+/// Clusters that were found, but for their means.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FoundClusters<'f> {
+    /// Where each begins among the nodes, and their number.
+    pub(crate) starts: &'f [u32],
+    /// Where each group begins among the clusters, and their number.
+    pub(crate) groups: &'f [u32],
+    /// A mean for each group.
+    pub(crate) group_means: &'f [f32],
+}
+
+/// Writes the mean of the next cluster.
+pub(crate) type NextMean<'n> = &'n mut dyn FnMut(&mut [f32]) -> Result<()>;
+
 impl ClusterTable {
-    /// The table of clusters that were found; `None` where means are out of the range of `f32`.
+    /// The table of clusters that were found, whose means `next` gives from first to last; `None`
+    /// where means are out of the range of `f32`.
     pub(crate) fn of(
-        clusters: &Clusters,
-        shape: Shape,
-        kernels: &'static KernelSet,
-    ) -> Option<Self> {
-        Some(Self {
-            starts: clusters.starts.clone(),
-            groups: clusters.groups.clone(),
-            means: Means::round(clusters, shape, kernels)?,
+        found: FoundClusters<'_>,
+        next: NextMean<'_>,
+        (shape, kernels): (Shape, &'static KernelSet),
+    ) -> Result<Option<Self>> {
+        let means = Means::round(found, next, (shape, kernels))?;
+        Ok(means.map(|means| Self {
+            starts: found.starts.to_vec(),
+            groups: found.groups.to_vec(),
+            means,
             metric: shape.metric.guide(),
-        })
+        }))
     }
 
     /// Bytes in memory of so many clusters and groups.
@@ -202,17 +218,18 @@ impl ClusterTable {
         }
     }
 
-    /// The bytes that `from_bytes` reads.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let counts = [self.starts.len() as u32 - 1, self.group_count()];
+    /// Shows the bytes that `from_bytes` reads, piece by piece.
+    pub(crate) fn write(&self, out: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let counts = [self.cluster_count(), self.group_count()];
         let words = counts.iter().chain(&self.starts).chain(&self.groups);
-        let mut bytes = HEADER.to_vec();
-        bytes.extend(words.flat_map(|word| word.to_le_bytes()));
-        self.means.write(&mut bytes);
-        bytes
+        out(&HEADER)?;
+        for word in words {
+            out(&word.to_le_bytes())?;
+        }
+        self.means.write(out)
     }
 
-    /// Reads what `to_bytes` wrote; `None` where that is not what it is.
+    /// Reads what `write` showed; `None` where that is not what it is.
     pub(crate) fn from_bytes(
         bytes: &[u8],
         shape: Shape,

@@ -18,8 +18,9 @@ use std::ops::Range;
 use pageway_kernels::{KernelSet, PairProductsFn};
 use pageway_types::Guide;
 
-use super::TOGETHER;
 use super::query::{MeanQuery, joined, split, unit_of};
+use super::{NextMean, TOGETHER};
+use crate::error::Result;
 
 /// Largest byte of a difference.
 const LARGEST: f32 = 127.0;
@@ -174,13 +175,19 @@ impl Offsets {
 
     /// Rounds means of clusters, which begin among them where `starts` says for each group.
     pub(super) fn round(
-        means: &[f32],
+        next: NextMean<'_>,
         (starts, bases): (&[u32], &Bases),
         kernels: &KernelSet,
-    ) -> Option<Self> {
-        let (mut steps, mut bytes) = (Vec::new(), Vec::with_capacity(means.len()));
-        each_base(starts, bases, |cluster, base| {
-            let mean = means.get(cluster * base.len()..).unwrap_or(&[]);
+    ) -> Result<Option<Self>> {
+        let (count, dimension) = (
+            starts.last().map_or(0, |end| *end as usize),
+            bases.high.dimension,
+        );
+        let mut steps = Vec::with_capacity(count);
+        let mut bytes = Vec::with_capacity(count * dimension);
+        let mut mean = vec![0.0; dimension];
+        each_base(starts, bases, |_, base| {
+            next(&mut mean)?;
             let differences = mean.iter().zip(base).map(|(mean, base)| mean - base);
             let largest = differences.clone().map(f32::abs).fold(0.0, f32::max);
             let step = largest / LARGEST;
@@ -188,8 +195,9 @@ impl Offsets {
             let numbers = differences.map(|v| (v / divisor).round().clamp(-LARGEST, LARGEST));
             bytes.extend(numbers.map(|number| number as i8 as u8));
             steps.push(step);
-        });
-        Self::new((steps, bytes), (starts, bases), kernels)
+            Ok(())
+        })?;
+        Ok(Self::new((steps, bytes), (starts, bases), kernels))
     }
 
     /// The means that `round` gave; `None` where their parts do not fit together.
@@ -208,13 +216,15 @@ impl Offsets {
             gains: Vec::with_capacity(clusters),
         };
         let mut own = vec![0.0; dimension];
-        each_base(starts, bases, |cluster, base| {
+        let summed = each_base(starts, bases, |cluster, base| {
             own.fill(0.0);
             offsets.add(cluster, &mut own);
             let pairs = own.iter().map(|v| f64::from(*v)).zip(base);
             let gains = pairs.map(|(own, base)| own * (own + 2.0 * f64::from(*base)));
             offsets.gains.push(gains.sum::<f64>() as f32);
+            Ok(())
         });
+        summed.ok()?;
         let finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
         (finite(&offsets.steps) && finite(&offsets.gains)).then_some(offsets)
     }
@@ -258,11 +268,16 @@ impl Offsets {
 }
 
 /// Shows each cluster with the mean of its group.
-fn each_base(starts: &[u32], bases: &Bases, mut show: impl FnMut(usize, &[f32])) {
+fn each_base(
+    starts: &[u32],
+    bases: &Bases,
+    mut show: impl FnMut(usize, &[f32]) -> Result<()>,
+) -> Result<()> {
     let mut base = vec![0.0; bases.high.dimension];
     for (group, bounds) in starts.windows(2).enumerate() {
         let &[start, end] = bounds else { continue };
         bases.write(group, &mut base);
-        (start..end).for_each(|cluster| show(cluster as usize, &base));
+        (start..end).try_for_each(|cluster| show(cluster as usize, &base))?;
     }
+    Ok(())
 }

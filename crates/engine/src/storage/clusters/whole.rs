@@ -24,13 +24,13 @@ impl WholeMeans {
         (shape.vectors().row_bytes() + size_of::<f32>()) as u64
     }
 
-    /// Rows of the nearest components that there are.
-    pub(super) fn rounded(means: &[f32], shape: Shape) -> Vec<u8> {
-        let rounded = means.iter().map(|v| v.round());
+    /// Appends the nearest components that there are.
+    pub(super) fn round(mean: &[f32], shape: Shape, rows: &mut Vec<u8>) {
+        let rounded = mean.iter().map(|v| v.round());
         if shape.element == ElementType::U8 {
-            rounded.map(|v| v as u8).collect()
+            rows.extend(rounded.map(|v| v as u8));
         } else {
-            rounded.map(|v| v as i8 as u8).collect()
+            rows.extend(rounded.map(|v| v as i8 as u8));
         }
     }
 
