@@ -13,7 +13,6 @@ use super::donor::{DONOR_BYTES, DONOR_ROW_BYTES, held_bytes};
 use super::encode::Quantizers;
 use super::entry::entry_building_bytes;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
-use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
 use super::order::{NodeOrder, placement};
 use super::reach::reach_bytes;
 use super::replicas::ReplicaPlan;
@@ -21,7 +20,6 @@ use super::rewrite::REWRITE_BYTES;
 use super::spill::shared_buffer_bytes;
 use super::thrift::Thrift;
 
-use crate::calibration::RANKS;
 use crate::error::{Error, Result};
 use crate::filter::filter_bytes;
 use crate::memory::{format_budget, format_bytes};
@@ -303,7 +301,7 @@ impl BuildPlan {
 
     /// The least that pieces, and codes trained on few rows, take.
     fn least_of_pieces(&self) -> u64 {
-        let training = self.train_bytes(self.sample_rows.min(SAMPLE_ROWS_MIN));
+        let training = self.train_bytes(self.sample_rows.min(SAMPLE_ROWS_MIN), self.can_part());
         self.piecewise_bytes().unwrap_or(0).max(training)
     }
 
@@ -339,7 +337,7 @@ impl BuildPlan {
 
     /// Most bytes of any stage but calibration, beside vectors that the caller holds.
     pub(super) fn peak_bytes(&self, resident: bool) -> u64 {
-        let train = self.train_bytes(self.sample_rows);
+        let train = self.train_bytes(self.sample_rows, self.parts.is_some());
         let parts = self.parts.map(|capacity| self.part_bytes(capacity.into()));
         match (parts, self.graph) {
             (None, GraphPlan::Whole) => self.whole_bytes(resident, self.sample_rows),
@@ -473,7 +471,7 @@ impl BuildPlan {
             ("calibrating", measuring),
             (
                 "training the codes",
-                self.train_bytes(self.sample_rows.min(SAMPLE_ROWS_MIN)),
+                self.train_bytes(self.sample_rows.min(SAMPLE_ROWS_MIN), self.can_part()),
             ),
             ("building the graph and placing its nodes", graph),
         ];
@@ -481,64 +479,8 @@ impl BuildPlan {
         most.map_or(Ok(()), |(stage, bytes)| self.refuse_above(stage, bytes))
     }
 
-    /// What it takes to search what was built, for its recall or for what is hot.
-    fn measuring_bytes(&self, options: &BuildOptions) -> Result<u64> {
-        let beside = if options.calibration_queries > 0 {
-            self.calibration_bytes(options)
-        } else if self.counts_visits() {
-            STAGE_BYTES
-        } else {
-            return Ok(0);
-        };
-        Ok(beside + self.searching_bytes()?)
-    }
-
-    /// The least that searches take, of all segments together and of each alone.
-    fn searching_bytes(&self) -> Result<u64> {
-        let settled = self.spec.settled();
-        let all = least_memory(&settled, self.cut.extent())?.reserved();
-        Ok(all.max(least_memory(&settled, self.node_count)?.reserved()))
-    }
-
-    /// Whether the build measures recall: where that is asked for and memory holds searches.
-    pub(super) fn calibrates(&self, options: &BuildOptions) -> Result<bool> {
-        let fits = self.measuring_bytes(options)? <= self.budget_bytes;
-        Ok(options.calibration_queries > 0 && fits)
-    }
-
-    /// Whether the build searches for what is hot: where the design does and memory holds searches.
-    pub(super) fn samples_visits(&self) -> Result<bool> {
-        Ok(self.counts_visits() && self.searching_bytes()? + STAGE_BYTES <= self.budget_bytes)
-    }
-
-    /// What the user should know before: a form that the memory of the build is too little for, and
-    /// what is left to be measured later.
-    pub(super) fn warnings(&self, options: &BuildOptions) -> Result<Vec<String>> {
-        let mut warnings: Vec<String> = self.passed_over.iter().cloned().collect();
-        if options.calibration_queries > 0 && !self.calibrates(options)? {
-            let least = self.measuring_bytes(options)? + self.cut.order_bytes();
-            warnings.push(format!(
-                "recall is not measured by this build, whose memory does not hold searches \
-                 ({least} B, {}, would): the first search that asks for a recall measures it, or \
-                 pageway calibrate",
-                format_bytes(least)
-            ));
-        }
-        if self.counts_visits() && !self.samples_visits()? {
-            let words = "what a cache takes first is listed by distance from the entry, as the \
-                         memory of this build does not hold searches that show it";
-            warnings.push(words.to_owned());
-        }
-        Ok(warnings)
-    }
-
-    /// Whether the segment is searched for what is hot.
-    fn counts_visits(&self) -> bool {
-        let spec = &self.spec;
-        resolve::keeps_hot_list(spec) && spec.cache.selection.counts_visits()
-    }
-
-    fn train_bytes(&self, sample_rows: u64) -> u64 {
+    /// Peak while codes are trained; rows that are put in order part by part are in it by then.
+    fn train_bytes(&self, sample_rows: u64, in_parts: bool) -> u64 {
         let dimension = self.spec.shape.dimension as usize;
         let rows = sample_rows as usize;
         let sample = rows as u64 * dimension as u64 * 4;
@@ -553,8 +495,11 @@ impl BuildPlan {
         let second = self.second_quantizer().map_or(0, |spec| bytes(&spec));
         // Where codes are made around clusters, these were found before.
         let found = resolve::cluster_spec(&self.spec).map_or(0, |_| {
-            let order = NodeOrder::bytes(self.node_count.into());
-            let order = self.parts.map_or(order, |_| 0);
+            let order = if in_parts {
+                0
+            } else {
+                NodeOrder::bytes(self.node_count.into())
+            };
             order + resolve::entry_bytes(&self.spec, self.node_count)
         });
         STAGE_BYTES + found + sample + bytes(&self.quantizer()).max(second) as u64
@@ -587,7 +532,7 @@ impl BuildPlan {
             }
             (None, None) => 0,
         };
-        let training = self.train_bytes(sample_rows.min(self.sample_rows));
+        let training = self.train_bytes(sample_rows.min(self.sample_rows), false);
         rows + training.max(STAGE_BYTES + nodes * NORM_BYTES + peak)
     }
 
@@ -628,17 +573,6 @@ impl BuildPlan {
             }
         }
         low as u32
-    }
-
-    /// Memory of the calibration beside the open index.
-    pub(super) fn calibration_bytes(&self, options: &BuildOptions) -> u64 {
-        let most = RANKS.into_iter().max().unwrap_or(1).min(self.node_count);
-        let queries = u64::from(options.calibration_queries);
-        // The row twice, its truth, and what each search cost; then the answers of some, or what
-        // all note, which is less.
-        let per_query = 2 * self.row_bytes() + u64::from(most) * (4 + 4) + 200;
-        let answers = (queries * u64::from(most)).min(MAX_ANSWERS as u64);
-        STAGE_BYTES + queries * per_query + answers * ANSWER_BYTES
     }
 
     /// Memory of the build, all of it.

@@ -40,6 +40,7 @@ mod ids;
 mod link;
 mod links;
 mod measure;
+mod measuring;
 mod named;
 mod order;
 mod ordered;

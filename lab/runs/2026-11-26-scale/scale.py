@@ -25,7 +25,7 @@ def main():
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--most-queries", type=int, default=1000)
     parser.add_argument("--millions", type=float, nargs="+", required=True)
-    parser.add_argument("--build-share", type=float, default=0.01, help="beside 66 MiB")
+    parser.add_argument("--build-memory", type=int, nargs="*", default=[], help="by size, bytes")
     parser.add_argument("--memory", default="10%")
     parser.add_argument("--recall", default="0.95")
     parser.add_argument("--f16", action="store_true")
@@ -38,8 +38,13 @@ def main():
     queries = asked.work / f"queries{asked.queries.suffix}"
     run(asked, "slice", asked.queries, queries, "--rows", f"0..{asked.most_queries}")
     traces = []
-    for millions in asked.millions:
-        record = measure(asked, queries, round(millions * 1_000_000), traces)
+    for number, millions in enumerate(asked.millions):
+        rows = round(millions * 1_000_000)
+        # 64 MB and one in a hundred of the raw vectors.
+        raw = rows * header(asked.base)[1] * ELEMENT_BYTES[asked.base.suffix]
+        least = 64_000_000 + raw // (200 if asked.f16 else 100)
+        memory = (asked.build_memory + [least] * len(asked.millions))[number]
+        record = measure(asked, queries, (rows, memory), traces)
         print(json.dumps(record), flush=True)
 
 
@@ -56,7 +61,8 @@ def told(asked, *words):
     return json.loads(run(asked, *words, "--json"))
 
 
-def measure(asked, queries, rows, traces):
+def measure(asked, queries, size, traces):
+    rows, memory = size
     base, name = asked.base, f"{rows}"
     data = rows_of(asked, rows)
     truth = asked.work / f"{name}.gt.ibin"
@@ -65,8 +71,6 @@ def measure(asked, queries, rows, traces):
         run(asked, "ground-truth", *searched, "-k", 10, "--out", truth)
     row_bytes = header(data)[1] * ELEMENT_BYTES[base.suffix]
     raw = rows * row_bytes
-    # 64 MiB, a block for each of two threads, and a share of the raw vectors.
-    memory = 66 * 2**20 + int(raw * asked.build_share)
     index = asked.work / f"{name}.index"
     build = ["--data", data, "--out", index, "--metric", "l2", "--memory", asked.memory]
     build += ["--build-memory", memory, "--recall", asked.recall]
@@ -87,6 +91,7 @@ def measure(asked, queries, rows, traces):
         "temporary_bytes": report["temporary_bytes"],
         "index_bytes": report["index_bytes"],
         "shards": report["shards"],
+        "warnings": report["warnings"],
         "stages": report["seconds"],
         "search": {key: found.get(key) for key in FOUND},
     }

@@ -1,0 +1,80 @@
+//! What a build searches what it built for, and the memory that it takes: recall, and what is hot.
+
+use super::budget::{BuildPlan, STAGE_BYTES};
+use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
+use crate::calibration::RANKS;
+use crate::error::Result;
+use crate::memory::format_bytes;
+use crate::options::BuildOptions;
+use crate::plan::least_memory;
+use crate::resolve;
+
+impl BuildPlan {
+    /// What it takes to search what was built, for its recall or for what is hot.
+    pub(super) fn measuring_bytes(&self, options: &BuildOptions) -> Result<u64> {
+        let beside = if options.calibration_queries > 0 {
+            self.calibration_bytes(options)
+        } else if self.counts_visits() {
+            STAGE_BYTES
+        } else {
+            return Ok(0);
+        };
+        Ok(beside + self.searching_bytes()?)
+    }
+
+    /// The least that searches take, of all segments together and of each alone.
+    fn searching_bytes(&self) -> Result<u64> {
+        let settled = self.spec.settled();
+        let all = least_memory(&settled, self.cut.extent())?.reserved();
+        Ok(all.max(least_memory(&settled, self.node_count)?.reserved()))
+    }
+
+    /// Whether the build measures recall: where that is asked for and memory holds searches.
+    pub(super) fn calibrates(&self, options: &BuildOptions) -> Result<bool> {
+        let fits = self.measuring_bytes(options)? <= self.budget_bytes;
+        Ok(options.calibration_queries > 0 && fits)
+    }
+
+    /// Whether the build searches for what is hot: where the design does and memory holds searches.
+    pub(super) fn samples_visits(&self) -> Result<bool> {
+        Ok(self.counts_visits() && self.searching_bytes()? + STAGE_BYTES <= self.budget_bytes)
+    }
+
+    /// What the user should know before: a form that the memory of the build is too little for, and
+    /// what is left to be measured later.
+    pub(super) fn warnings(&self, options: &BuildOptions) -> Result<Vec<String>> {
+        let mut warnings: Vec<String> = self.passed_over.iter().cloned().collect();
+        if options.calibration_queries > 0 && !self.calibrates(options)? {
+            let least = self.measuring_bytes(options)? + self.cut.order_bytes();
+            warnings.push(format!(
+                "recall is not measured by this build, whose memory does not hold searches \
+                 ({least} B, {}, would): the first search that asks for a recall measures it, or \
+                 pageway calibrate",
+                format_bytes(least)
+            ));
+        }
+        if self.counts_visits() && !self.samples_visits()? {
+            let words = "what a cache takes first is listed by distance from the entry, as the \
+                         memory of this build does not hold searches that show it";
+            warnings.push(words.to_owned());
+        }
+        Ok(warnings)
+    }
+
+    /// Whether the segment is searched for what is hot.
+    fn counts_visits(&self) -> bool {
+        let spec = &self.spec;
+        resolve::keeps_hot_list(spec) && spec.cache.selection.counts_visits()
+    }
+
+    /// Memory of the calibration beside the open index.
+    pub(super) fn calibration_bytes(&self, options: &BuildOptions) -> u64 {
+        let most = RANKS.into_iter().max().unwrap_or(1).min(self.node_count);
+        let queries = u64::from(options.calibration_queries);
+        // The row twice, its truth, and what each search cost; then the answers of some, or what
+        // all note, which is less.
+        let per_query = 2 * self.row_bytes() + u64::from(most) * (4 + 4) + 200;
+        let answers = (queries * u64::from(most)).min(MAX_ANSWERS as u64);
+        STAGE_BYTES + queries * per_query + answers * ANSWER_BYTES
+    }
+}
