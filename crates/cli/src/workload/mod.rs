@@ -91,6 +91,7 @@ impl Workload<'_> {
         let (count, shape) = (self.queries.count(), self.queries.shape());
         let chunk = self.chunk_queries();
         let mut rows = vec![0; chunk.min(count) as usize * shape.row_bytes()];
+        self.index.measure_first(&self.options, progress)?;
         progress.stage("search", count);
         let (mut first, mut filter) = (0, None);
         let (mut expected, mut unlike) = (Some(0.0), 0.0);

@@ -126,7 +126,12 @@ mod tests {
         assert_eq!(found.distances[..10], [0.0; 10]);
         assert!(!index.calibration().curves.is_empty() && !is_measured(dir.path()));
         drop(lock);
-        let other = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let for_recall = OpenOptions {
+            effort: Some(Effort::Recall(0.9)),
+            k: 1,
+            ..OpenOptions::default()
+        };
+        let other = Index::open(dir.path(), &for_recall).unwrap();
         other.search(&queries, &by_recall).unwrap();
         assert!(is_measured(dir.path()), "from then on all know");
     }

@@ -69,6 +69,7 @@ mod spill;
 mod steps;
 mod stored;
 mod thrift;
+mod unmeasured;
 mod whole;
 mod windows;
 mod wishes;

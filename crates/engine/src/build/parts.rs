@@ -78,7 +78,7 @@ impl BuildPlan {
         STAGE_BYTES + buffers + held + one + ordering
     }
 
-    /// What finding the clusters of `rows` rows takes, and what is held of those of all, whose means
+    /// What finding the clusters of `rows` rows takes, and what is held of all, whose means
     /// wait on disk.
     fn clustering_bytes(&self, rows: u64, spec: &ClusterSpec) -> (u64, u64) {
         let (shape, threads) = (self.spec.shape, self.threads.planned);

@@ -308,14 +308,8 @@ impl Pipeline<'_> {
         let codes = self.encode(&codebooks, (&order, table.as_deref()), fingerprint)?;
         stages.end("encode");
         let entry = self.entry(&linked, (&order, table.as_deref()), &codebooks.first)?;
-        let entry_file = match &entry.file {
-            Some(file) => {
-                let mut out = self.blob(FileKind::Entry, fingerprint)?;
-                file.write(&mut |piece| Ok(out.write(piece)?))?;
-                Some(out.finish()?)
-            }
-            None => None,
-        };
+        let write = |file| self.write_entry(file, fingerprint);
+        let entry_file = entry.file.as_ref().map(write).transpose()?;
         stages.end("find entries");
         let own = (fingerprint, max_norm);
         let (records, statistics) = self.records(linked, &order, &codes, own)?;
@@ -475,6 +469,16 @@ impl Pipeline<'_> {
         let path = self.path(kind);
         let vfs = self.workspace.vfs.as_ref();
         Ok(BlobWriter::create(vfs, &path, kind as u16, geometry, uuid)?)
+    }
+
+    fn write_entry(
+        &self,
+        entry: &resolve::EntryFile<'_>,
+        fingerprint: Fingerprint,
+    ) -> Result<FileEntry> {
+        let mut file = self.blob(FileKind::Entry, fingerprint)?;
+        entry.write(&mut |piece| Ok(file.write(piece)?))?;
+        Ok(file.finish()?)
     }
 
     pub(super) fn write_blob(

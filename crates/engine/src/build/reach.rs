@@ -70,11 +70,11 @@ struct Reach<'g> {
     waiting_in: Vec<u32>,
     all_reached: u32,
     links: u64,
-    chunk: Chunk,
+    chunk: ListsAtHand,
 }
 
-/// Lists at hand.
-struct Chunk {
+/// The lists of a chunk.
+struct ListsAtHand {
     nodes: Range<u32>,
     list_bytes: usize,
     lists: Vec<u8>,
@@ -101,7 +101,7 @@ impl<'g> Reach<'g> {
             waiting_in: vec![0; chunks],
             all_reached: 0,
             links: 0,
-            chunk: Chunk {
+            chunk: ListsAtHand {
                 nodes: 0..0,
                 list_bytes: graph.list_bytes(),
                 lists: Vec::new(),
@@ -295,7 +295,7 @@ impl<'g> Reach<'g> {
     }
 }
 
-impl Chunk {
+impl ListsAtHand {
     fn place(&self, node: u32) -> Range<usize> {
         let at = node.wrapping_sub(self.nodes.start) as usize;
         let start = at.saturating_mul(self.list_bytes);

@@ -24,13 +24,12 @@ mod sizes;
 mod stored;
 #[cfg(feature = "lab")]
 mod survey;
-mod unmeasured;
 mod verify;
 mod version;
 mod watch;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use pageway_store::{DirectoryLock, PerProcess, Vfs};
@@ -120,6 +119,13 @@ impl Index {
     /// Where its files are read.
     pub(crate) fn vfs(&self) -> &dyn Vfs {
         self.vfs.as_ref()
+    }
+
+    /// Keeps others from measuring recall meanwhile.
+    pub(crate) fn measuring(&self) -> MutexGuard<'_, ()> {
+        self.measuring
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads list sizes off another calibration from now on, that of a manifest of this number.

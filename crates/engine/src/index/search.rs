@@ -58,7 +58,7 @@ impl Index {
         Ok(answers)
     }
 
-    /// Turns to the newest version where that is followed, and knows its recall where that is asked.
+    /// Turns to the newest version where that is followed, and knows its recall where one is asked.
     pub(super) fn prepare(&self, options: &SearchOptions, progress: &dyn Progress) -> Result<()> {
         self.follow()?;
         self.measure_first(options, progress)
