@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_form_that_the_build_has_no_memory_for_is_told_of() {
-        let rows = Imagined(3_000_000);
+        let rows = Imagined(30_000_000);
         let input = BuildInput::new(&rows, "rows");
         let outline = |build_memory| {
             let options = BuildOptions::default()
@@ -178,7 +178,7 @@ mod tests {
                 .with_build_memory(MemoryWish::Bytes(build_memory));
             Index::outline(&input, &options).unwrap()
         };
-        let (least, usual) = (outline(24_000_000), outline(1_000_000_000));
+        let (least, usual) = (outline(60_000_000), outline(1_000_000_000));
         assert_ne!(least.spec.layout, usual.spec.layout);
         assert!(usual.warnings.is_empty(), "{:?}", usual.warnings);
         let [warning, ..] = &least.warnings[..] else {
