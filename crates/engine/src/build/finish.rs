@@ -51,6 +51,12 @@ impl Pipeline<'_> {
         structure: &[NodeId],
         fingerprint: Fingerprint,
     ) -> Result<FileEntry> {
+        // An index is open for that, so before nodes are listed.
+        let visits = if self.plan.samples_visits()? {
+            Some(self.visits(segment)?)
+        } else {
+            None
+        };
         let source = Source {
             vfs: self.workspace.vfs.as_ref(),
             dir: &self.workspace.dir,
@@ -67,8 +73,7 @@ impl Pipeline<'_> {
             structure
         };
         let mut hot = breadth_first(lists.as_ref(), from, limit, self.progress)?;
-        if self.plan.samples_visits()? {
-            let visits = self.visits(segment)?;
+        if let Some(visits) = visits {
             hot = most_visited(&visits, &hot, segment.node_count);
         }
         let mut file = self.blob(FileKind::HotNodes, fingerprint)?;
