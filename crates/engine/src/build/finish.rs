@@ -74,7 +74,7 @@ impl Pipeline<'_> {
         };
         let mut hot = breadth_first(lists.as_ref(), from, limit, self.progress)?;
         if let Some(visits) = visits {
-            hot = most_visited(&visits, &hot, segment.node_count);
+            hot = most_visited(&visits, hot);
         }
         let mut file = self.blob(FileKind::HotNodes, fingerprint)?;
         for node in hot {

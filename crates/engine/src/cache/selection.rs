@@ -1,5 +1,8 @@
 //! Which nodes a cache takes: breadth-first from the entry, as walks meet them.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
 use pageway_types::{NodeId, Progress};
 
 use crate::error::Result;
@@ -63,18 +66,21 @@ pub(crate) fn breadth_first(
 
 /// Nodes by how often they are in `visits`, most often first; those that are not come behind, in
 /// breadth-first order.
-pub(crate) fn most_visited(visits: &[NodeId], rest: &[NodeId], node_count: u32) -> Vec<NodeId> {
-    let mut counts = vec![0u32; node_count as usize];
+pub(crate) fn most_visited(visits: &[NodeId], mut rest: Vec<NodeId>) -> Vec<NodeId> {
+    let mut counts: HashMap<NodeId, u32> = HashMap::new();
     for node in visits {
-        if let Some(count) = counts.get_mut(node.index()) {
-            *count += 1;
-        }
+        *counts.entry(*node).or_default() += 1;
     }
-    let count_of = |node: &NodeId| counts.get(node.index()).copied().unwrap_or(0);
-    let mut order: Vec<NodeId> = rest.to_vec();
+    let mut visited = Vec::new();
+    rest.retain(|node| {
+        let count = counts.get(node).copied();
+        visited.extend(count.map(|count| (Reverse(count), *node)));
+        count.is_none()
+    });
     // Stable: what is visited as often keeps its order.
-    order.sort_by_key(|node| std::cmp::Reverse(count_of(node)));
-    order
+    visited.sort_by_key(|(count, _)| *count);
+    rest.splice(0..0, visited.into_iter().map(|(_, node)| node));
+    rest
 }
 
 #[cfg(test)]
@@ -85,7 +91,7 @@ mod tests {
     fn the_most_visited_come_first() {
         let rest: Vec<NodeId> = [3, 1, 0, 2].map(NodeId).to_vec();
         let visits = [2, 0, 2, 1, 0, 2].map(NodeId);
-        let order = most_visited(&visits, &rest, 4);
+        let order = most_visited(&visits, rest);
         assert_eq!(order, [2, 0, 1, 3].map(NodeId));
     }
 }
