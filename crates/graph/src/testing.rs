@@ -46,7 +46,7 @@ impl Rows {
     }
 
     pub(crate) fn set(&self, metric: Guide) -> VectorSet<'_> {
-        let kernels = KernelSet::detect().expect("kernels");
+        let kernels = kernels();
         VectorSet::new(&self.bytes, self.shape, metric, kernels, None).expect("a set")
     }
 }
@@ -84,6 +84,10 @@ pub(crate) fn clustered(count: usize, dimension: usize, stretch: f64, seed: u64)
         values.extend(around.map(|centre| (length * (centre + normal())) as f32));
     }
     values
+}
+
+pub(crate) fn kernels() -> &'static KernelSet {
+    KernelSet::detect().expect("kernels")
 }
 
 pub(crate) fn pool(threads: usize) -> rayon::ThreadPool {

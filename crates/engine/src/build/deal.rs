@@ -13,10 +13,6 @@ use crate::source::RowBlocks;
 
 /// Rows that are dealt at a time, in bytes.
 const DEAL_BYTES: usize = 256 << 10;
-/// Their distances to all shards, in bytes at most.
-const RANKING_BYTES: usize = 4 << 20;
-/// A distance, and whose it is.
-const RANKED_BYTES: usize = 8;
 
 /// Deals rows.
 #[derive(Clone, Copy)]
@@ -55,12 +51,10 @@ impl Deal<'_> {
         partition: &Partition,
         visit: &mut dyn FnMut(Dealt<'_>) -> Result<()>,
     ) -> Result<Vec<u64>> {
-        let mut assigner = partition.assigner();
+        let mut assigner = partition.assigner(resolve::kernels()?)?;
         let (count, row_bytes) = (self.vectors.count(), self.vectors.shape().row_bytes());
-        let ranked = RANKING_BYTES / (RANKED_BYTES * partition.shards().max(1));
         self.progress.stage(self.stage, count);
-        let block_bytes = DEAL_BYTES.min(ranked.max(1) * row_bytes);
-        let mut blocks = RowBlocks::new(self.vectors, 0..count, block_bytes);
+        let mut blocks = RowBlocks::new(self.vectors, 0..count, DEAL_BYTES);
         let (mut widened, mut shards) = (Vec::new(), Vec::new());
         while let Some(block) = blocks.next_block()? {
             self.progress.check()?;

@@ -8,7 +8,7 @@ use pageway_kernels::{DotPanelsFn, NearFn, panel_values};
 
 use super::centroids::{Centroids, Sorted, mean};
 use crate::error::{GraphError, try_filled, try_reserved};
-use crate::matrix::{Nearest, Panels, Rows};
+use crate::matrix::{Nearest, Rows, Side};
 
 /// Groups whose clusters a row is compared with.
 const FANOUT: usize = 8;
@@ -37,29 +37,6 @@ pub(super) struct Directory<'d> {
     kernels: Kernels,
 }
 
-/// The right side of a product.
-struct Side {
-    rows: Rows,
-    panels: Panels,
-}
-
-impl Side {
-    fn new(centroids: &Centroids, origin: &[f32]) -> Result<Self, GraphError> {
-        let (count, dimension) = (centroids.count(), centroids.dimension);
-        let (mut rows, mut panels) = (Rows::new(count, dimension)?, Panels::new(count, dimension)?);
-        rows.load_with(0..count, |at, row| row.copy_from_slice(centroids.row(at)));
-        rows.center(origin);
-        panels.pack(rows.values());
-        Ok(Self { rows, panels })
-    }
-
-    fn bytes(count: usize, dimension: usize) -> u64 {
-        // The rows are picked before they are loaded.
-        let picked = (count * dimension * size_of::<f32>()) as u64;
-        picked + Rows::bytes(count, dimension) + Panels::bytes(count, dimension)
-    }
-}
-
 impl<'d> Directory<'d> {
     /// A directory of centroids that are sorted into groups.
     pub(super) fn new(
@@ -77,10 +54,10 @@ impl<'d> Directory<'d> {
             dimension: centroids.dimension,
             values: means.collect(),
         };
-        let side = |group| Side::new(&centroids.picked(of(group)), &origin);
+        let side = |group| Side::new(&centroids.picked(of(group)).values, &origin);
         Ok(Self {
             groups,
-            top: Side::new(&tops, &origin)?,
+            top: Side::new(&tops.values, &origin)?,
             sides: (0..groups.owners()).map(side).collect::<Result<_, _>>()?,
             origin,
             kernels,
@@ -89,9 +66,11 @@ impl<'d> Directory<'d> {
 
     /// Bytes of a directory of `count` centroids in `groups`.
     pub(super) fn bytes(count: usize, groups: usize, dimension: usize) -> u64 {
-        // Every group may have a panel that is hardly begun.
-        Side::bytes(count, dimension)
-            + 2 * Side::bytes(groups, dimension)
+        // The rows of a side are picked before; every group may have a panel that is hardly begun.
+        let picked = |count: usize| (count * dimension * size_of::<f32>()) as u64;
+        let side = |count: usize| picked(count) + Side::bytes(count, dimension);
+        side(count)
+            + 2 * side(groups)
             + (groups * panel_values(1, dimension) * size_of::<f32>()) as u64
     }
 

@@ -2,6 +2,8 @@
 
 mod nearest;
 mod rows;
+mod side;
 
 pub(crate) use nearest::{NOBODY, Nearest, insert, lanes};
 pub(crate) use rows::{Panels, Rows};
+pub(crate) use side::Side;

@@ -1,27 +1,64 @@
 //! Which shards a vector goes to.
 //!
-//! Distances to the centroids are found in parallel; then the rows choose one after the other, so
-//! the outcome depends on the order of the rows only. A full shard is passed over for the next
+//! Distances to the centroids are found in parallel, by products of matrices; the few nearest are
+//! then compared one by one, so that the outcome is the same on every machine. Rows choose one after
+//! the other, so it depends on the order of the rows only. A full shard is passed over for the next
 //! nearest. Two shards always have room, as the plan sees to it: see `fewest_shards`.
 
+use pageway_kernels::{DotPanelsFn, KernelSet, NearFn, panel_values};
 use rayon::prelude::*;
 
 use super::plan::Partition;
-use crate::error::GraphError;
+use crate::error::{GraphError, try_filled};
 use crate::float::squared_l2;
+use crate::matrix::{NOBODY, Nearest, Rows, Side, insert};
+
+/// Shards of a row that are ranked at first: seldom are so many full.
+const RANKED: usize = 8;
+/// The same by products, of which those are the first. No rounding takes the place of the rest.
+const SHORTLISTED: usize = 12;
+/// Rows of one product.
+const PRODUCT_ROWS: usize = 64;
+/// Rows of one task: whole products of them.
+const TASK_ROWS: usize = 4 * PRODUCT_ROWS;
+
+/// Distances of a row to shards, nearest first, then by number.
+type Ranking = [(f32, u32); RANKED];
 
 /// Hands out the room of the shards, block by block.
 pub struct Assigner<'p> {
     partition: &'p Partition,
     loads: Vec<u64>,
+    origin: Vec<f32>,
+    shards: Side,
+    products: DotPanelsFn,
+    near: NearFn,
+}
+
+/// What one task needs to rank the shards of some rows.
+struct Ranker {
+    rows: Rows,
+    products: Vec<f32>,
+    nearest: Nearest,
 }
 
 impl<'p> Assigner<'p> {
-    pub(super) fn new(partition: &'p Partition) -> Self {
-        Self {
+    pub(super) fn new(partition: &'p Partition, kernels: &KernelSet) -> Result<Self, GraphError> {
+        let centroids = partition.centroids();
+        let mut all = Rows::new(centroids.count(), centroids.dimension)?;
+        all.load_with(0..centroids.count(), |at, row| {
+            row.copy_from_slice(centroids.row(at))
+        });
+        let mut origin = vec![0.0; centroids.dimension];
+        all.mean(&mut origin);
+        Ok(Self {
             partition,
             loads: vec![0; partition.shards()],
-        }
+            shards: Side::new(centroids.values, &origin)?,
+            origin,
+            products: kernels.dot_panels(),
+            near: kernels.near(),
+        })
     }
 
     /// Vectors in each shard so far.
@@ -33,7 +70,7 @@ impl<'p> Assigner<'p> {
     /// [`copies`](Partition::copies) different shards per row, the nearest first, appended in the
     /// order of the rows.
     ///
-    /// Holds eight bytes per row and shard, so blocks should be some thousand rows.
+    /// Holds 64 bytes per row, and for each task 64 rows, widened, with their products.
     ///
     /// # Errors
     /// When `rows` is not whole rows, or more rows arrive than the plan was made for.
@@ -48,56 +85,128 @@ impl<'p> Assigner<'p> {
             let (bytes, row_bytes) = (size_of_val(rows), dimension * size_of::<f32>());
             return Err(GraphError::PartialRow { bytes, row_bytes });
         }
-        let rankings: Vec<Vec<(f32, u32)>> = pool.install(|| {
-            let rows = rows.par_chunks_exact(dimension);
-            rows.map(|row| {
-                let mut ranking = Vec::new();
-                self.partition.rank(row, &mut ranking);
-                ranking
+        let mut rankings = vec![[NOBODY; RANKED]; rows.len() / dimension];
+        pool.install(|| {
+            let tasks = rows.par_chunks(TASK_ROWS * dimension);
+            let tasks = tasks.zip(rankings.par_chunks_mut(TASK_ROWS));
+            tasks.try_for_each(|(rows, rankings)| {
+                let mut ranker = self.ranker()?;
+                let blocks = rows.chunks(PRODUCT_ROWS * dimension);
+                for (rows, rankings) in blocks.zip(rankings.chunks_mut(PRODUCT_ROWS)) {
+                    self.rank(&mut ranker, rows, rankings);
+                }
+                Ok::<_, GraphError>(())
             })
-            .collect()
-        });
-        rankings
-            .iter()
-            .try_for_each(|ranking| self.choose(ranking, out))
+        })?;
+        let rows = rows.chunks_exact(dimension);
+        rows.zip(&rankings)
+            .try_for_each(|(row, ranking)| self.choose(row, ranking, out))
+    }
+
+    fn ranker(&self) -> Result<Ranker, GraphError> {
+        let products = PRODUCT_ROWS * panel_values(self.shards.rows.count(), 1);
+        Ok(Ranker {
+            rows: Rows::new(PRODUCT_ROWS, self.origin.len())?,
+            products: try_filled(products, 0.0, "products")?,
+            nearest: Nearest::new(SHORTLISTED)?,
+        })
+    }
+
+    /// Ranks the nearest shards of some rows.
+    fn rank(&self, ranker: &mut Ranker, rows: &[f32], rankings: &mut [Ranking]) {
+        let dimension = self.origin.len();
+        let raw = rows.chunks_exact(dimension);
+        ranker
+            .rows
+            .load_with(raw.clone(), |raw, row| row.copy_from_slice(raw));
+        ranker.rows.center(&self.origin);
+        let count = self.shards.rows.count();
+        let width = panel_values(count, 1);
+        let Some(products) = ranker.products.get_mut(..rankings.len() * width) else {
+            return;
+        };
+        let panels = self.shards.panels.from(0);
+        (self.products)(ranker.rows.values(), panels, dimension, products);
+        let products = products.chunks_exact_mut(width);
+        for ((row, products), ranking) in raw.zip(products).zip(rankings) {
+            let norms = self.shards.rows.norms();
+            let limit = SHORTLISTED.min(count);
+            let near = ranker.nearest.among(self.near, products, norms, limit);
+            let mut shards: [u32; SHORTLISTED] = [u32::MAX; SHORTLISTED];
+            shards
+                .iter_mut()
+                .zip(near)
+                .for_each(|(shard, own)| *shard = own.1);
+            // Of equal distances the smaller number comes first.
+            shards.sort_unstable();
+            for shard in shards.into_iter().filter(|shard| (*shard as usize) < count) {
+                insert(ranking, self.partition.distance(row, shard), shard);
+            }
+        }
     }
 
     /// Takes room in the nearest shards that have some.
-    fn choose(&mut self, ranking: &[(f32, u32)], out: &mut Vec<u32>) -> Result<(), GraphError> {
+    fn choose(
+        &mut self,
+        row: &[f32],
+        ranking: &Ranking,
+        out: &mut Vec<u32>,
+    ) -> Result<(), GraphError> {
+        let (start, copies) = (out.len(), self.partition.copies());
+        for (_, shard) in ranking {
+            self.take(*shard, start + copies, out);
+        }
+        if out.len() < start + copies {
+            for (_, shard) in self.partition.ranking(row) {
+                let is_chosen = out.get(start..).is_some_and(|own| own.contains(&shard));
+                if !is_chosen {
+                    self.take(shard, start + copies, out);
+                }
+            }
+        }
+        if out.len() == start + copies {
+            return Ok(());
+        }
+        let limit = self.partition.spec().total_count;
+        Err(GraphError::TooMany {
+            count: limit.saturating_add(1),
+            limit,
+        })
+    }
+
+    /// Takes room in a shard, where it has some and `out` is not as long as it should be.
+    fn take(&mut self, shard: u32, length: usize, out: &mut Vec<u32>) {
         let capacity = self.partition.spec().shard_capacity;
-        let mut missing = self.partition.copies();
-        for &(_, shard) in ranking {
-            if missing == 0 {
-                break;
-            }
-            let Some(load) = self.loads.get_mut(shard as usize) else {
-                continue;
-            };
-            if *load < capacity {
-                *load += 1;
-                missing -= 1;
-                out.push(shard);
-            }
+        let load = self.loads.get_mut(shard as usize);
+        if let Some(load) = load.filter(|load| **load < capacity && out.len() < length) {
+            *load += 1;
+            out.push(shard);
         }
-        if missing > 0 {
-            let limit = self.partition.spec().total_count;
-            return Err(GraphError::TooMany {
-                count: limit.saturating_add(1),
-                limit,
-            });
-        }
-        Ok(())
     }
 }
 
 impl Partition {
+    /// Squared distance of a row to a shard.
+    fn distance(&self, row: &[f32], shard: u32) -> f32 {
+        squared_l2(row, self.centroid(shard))
+    }
+
+    /// The nearest shards of a row, nearest first, then by number; as many as `found` has room for.
+    pub(super) fn nearest(&self, row: &[f32], found: &mut [(f32, u32)]) {
+        found.fill(NOBODY);
+        for shard in 0..self.shards() as u32 {
+            insert(found, self.distance(row, shard), shard);
+        }
+    }
+
     /// Squared distances to all shards, nearest first, then by number.
-    pub(super) fn rank(&self, row: &[f32], ranking: &mut Vec<(f32, u32)>) {
-        let centroids = self.centroids();
-        let distance = |shard: usize| (squared_l2(row, centroids.row(shard)), shard as u32);
-        ranking.clear();
-        ranking.extend((0..centroids.count()).map(distance));
-        ranking.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    fn ranking(&self, row: &[f32]) -> Vec<(f32, u32)> {
+        let shards = 0..self.shards() as u32;
+        let mut all: Vec<_> = shards
+            .map(|shard| (self.distance(row, shard), shard))
+            .collect();
+        all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        all
     }
 }
 
@@ -105,9 +214,27 @@ impl Partition {
 mod tests {
     use super::super::plan::{PartitionSpec, plan};
     use super::*;
-    use crate::testing::{clustered, pool};
+    use crate::testing::{clustered, kernels, pool};
     use pageway_types::NoProgress;
     use proptest::prelude::*;
+
+    /// The shards of rows of two components, each row compared with all of them.
+    fn by_full_rankings(partition: &Partition, rows: &[f32]) -> Vec<u32> {
+        let mut loads = vec![0; partition.shards()];
+        let mut out = Vec::new();
+        for row in rows.chunks_exact(2) {
+            let mut has_room =
+                |shard: &u32| loads[*shard as usize] < partition.spec().shard_capacity;
+            let ranking = partition.ranking(row).into_iter().map(|(_, shard)| shard);
+            let chosen: Vec<u32> = ranking
+                .filter(&mut has_room)
+                .take(partition.copies())
+                .collect();
+            chosen.iter().for_each(|shard| loads[*shard as usize] += 1);
+            out.extend(chosen);
+        }
+        out
+    }
 
     fn check(
         rows: &[f32],
@@ -125,12 +252,13 @@ mod tests {
         };
         let pool = pool(2);
         let partition = plan(&rows[..2 * sample], &spec, &pool, &NoProgress).expect("a plan");
-        let mut assigner = partition.assigner();
+        let mut assigner = partition.assigner(kernels()).unwrap();
         let mut shards = Vec::new();
         for block in rows.chunks(2 * block) {
             assigner.assign(block, &pool, &mut shards).expect("room");
         }
         let copies = partition.copies();
+        prop_assert_eq!(&shards, &by_full_rankings(&partition, rows));
         prop_assert_eq!(shards.len(), rows.len() / 2 * copies);
         for pair in shards.chunks_exact(copies) {
             prop_assert!(copies == 1 || pair[0] != pair[1]);
@@ -175,15 +303,15 @@ mod tests {
         let partition = plan(&rows, &spec, &pool(1), &NoProgress).expect("a plan");
         let mut shards = Vec::new();
         partition
-            .assigner()
+            .assigner(kernels())
+            .unwrap()
             .assign(&rows[..6000], &pool(3), &mut shards)
             .expect("room");
-        let mut ranking = Vec::new();
         let hits = rows
             .chunks_exact(2)
             .zip(shards.chunks_exact(2))
             .filter(|(row, pair)| {
-                partition.rank(row, &mut ranking);
+                let ranking = partition.ranking(row);
                 **pair == [ranking[0].1, ranking[1].1]
             });
         assert!(hits.count() > 2800);
@@ -199,7 +327,7 @@ mod tests {
             seed: 0,
         };
         let partition = plan(&[1.0, 2.0], &spec, &pool(1), &NoProgress).expect("a plan");
-        let mut assigner = partition.assigner();
+        let mut assigner = partition.assigner(kernels()).unwrap();
         let refused = assigner.assign(&[1.0; 200], &pool(1), &mut Vec::new());
         assert!(matches!(refused, Err(GraphError::TooMany { limit: 4, .. })));
         assert!(assigner.loads().iter().all(|&load| load <= 2));
@@ -217,17 +345,13 @@ mod tests {
         };
         let pool = pool(2);
         let partition = plan(&rows, &spec, &pool, &NoProgress).unwrap();
-        let mut assigner = partition.assigner();
+        let mut assigner = partition.assigner(kernels()).unwrap();
         let mut out = Vec::new();
         assigner.assign(&rows, &pool, &mut out).unwrap();
         assert_eq!(out.len(), 400);
         assert!(assigner.loads().iter().all(|load| *load <= 120));
         assert_eq!(assigner.loads().iter().sum::<u64>(), 400);
-        let mut ranking = Vec::new();
-        let mut is_nearest = |(row, shard): &(&[f32], &u32)| {
-            partition.rank(row, &mut ranking);
-            ranking.first().is_some_and(|first| first.1 == **shard)
-        };
+        let is_nearest = |(row, shard): &(&[f32], &u32)| partition.ranking(row)[0].1 == **shard;
         let nearest = rows
             .chunks_exact(2)
             .zip(&out)

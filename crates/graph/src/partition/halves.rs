@@ -70,7 +70,7 @@ impl Partition {
 #[cfg(test)]
 mod tests {
     use super::super::plan::{PartitionSpec, divide};
-    use crate::testing::{clustered, pool};
+    use crate::testing::{clustered, kernels, pool};
     use pageway_types::NoProgress;
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
         let partition = divide(&rows, &spec, 16, &pool(2), &NoProgress).unwrap();
         assert_eq!((partition.shards(), partition.copies()), (16, 1));
         let mut assigned = Vec::new();
-        let mut assigner = partition.assigner();
+        let mut assigner = partition.assigner(kernels()).unwrap();
         assigner.assign(&rows, &pool(2), &mut assigned).unwrap();
         let order = partition.by_halves(assigner.loads(), &NoProgress).unwrap();
         let centre = |shard: &u32| partition.centroid(*shard)[0];

@@ -5,6 +5,7 @@
 //! and adds shards until, on the sample, few vectors would have to leave their nearest two.
 //! Skewed data never get there, so the number is bounded too.
 
+use pageway_kernels::KernelSet;
 use pageway_types::Progress;
 use rayon::prelude::*;
 
@@ -12,6 +13,7 @@ use super::assign::Assigner;
 use super::kmeans::{Matrix, centroids};
 use crate::error::GraphError;
 use crate::float::squared_l2;
+use crate::matrix::NOBODY;
 
 /// Shards that every vector goes to where their graphs are to be merged.
 pub const COPIES: u32 = 2;
@@ -206,8 +208,11 @@ impl Partition {
     }
 
     /// Begins to assign vectors, all shards being empty.
-    pub fn assigner(&self) -> Assigner<'_> {
-        Assigner::new(self)
+    ///
+    /// # Errors
+    /// When memory is refused for the shards in the form in which vectors are compared with them.
+    pub fn assigner(&self, kernels: &KernelSet) -> Result<Assigner<'_>, GraphError> {
+        Assigner::new(self, kernels)
     }
 
     /// Where a shard is. There is such a shard.
@@ -226,10 +231,10 @@ impl Partition {
     fn overflow(&self, sample: Matrix<'_>) -> f64 {
         let rows = sample.values.par_chunks_exact(sample.dimension);
         let ranked: Vec<[u32; COPIES as usize]> = rows
-            .map_init(Vec::new, |ranking, row| {
-                self.rank(row, ranking);
-                let at = |rank: usize| ranking.get(rank).map_or(0, |&(_, shard)| shard);
-                std::array::from_fn(at)
+            .map(|row| {
+                let mut nearest = [NOBODY; COPIES as usize];
+                self.nearest(row, &mut nearest);
+                nearest.map(|(_, shard)| shard)
             })
             .collect();
         let mut loads = vec![0_u64; self.shards()];
