@@ -15,8 +15,10 @@ use crate::matrix::{NOBODY, Nearest, Rows, Side, insert};
 
 /// Shards of a row that are ranked at first: seldom are so many full.
 const RANKED: usize = 8;
-/// The same by products, of which those are the first. No rounding takes the place of the rest.
+/// The same by products, of which those are the first.
 const SHORTLISTED: usize = 12;
+/// What a distance by products may be wrong by, in shares of the squared norms.
+const ROUNDING: f32 = 1e-4;
 /// Rows of one product.
 const PRODUCT_ROWS: usize = 64;
 /// Rows of one task: whole products of them.
@@ -128,20 +130,35 @@ impl<'p> Assigner<'p> {
         let panels = self.shards.panels.from(0);
         (self.products)(ranker.rows.values(), panels, dimension, products);
         let products = products.chunks_exact_mut(width);
-        for ((row, products), ranking) in raw.zip(products).zip(rankings) {
-            let norms = self.shards.rows.norms();
+        let norms = ranker.rows.norms().as_flattened();
+        for (((row, norm), products), ranking) in raw.zip(norms).zip(products).zip(rankings) {
             let limit = SHORTLISTED.min(count);
-            let near = ranker.nearest.among(self.near, products, norms, limit);
-            let mut shards: [u32; SHORTLISTED] = [u32::MAX; SHORTLISTED];
-            shards
-                .iter_mut()
-                .zip(near)
-                .for_each(|(shard, own)| *shard = own.1);
-            // Of equal distances the smaller number comes first.
-            shards.sort_unstable();
-            for shard in shards.into_iter().filter(|shard| (*shard as usize) < count) {
-                insert(ranking, self.partition.distance(row, shard), shard);
+            let of_shards = self.shards.rows.norms();
+            let near = ranker.nearest.among(self.near, products, of_shards, limit);
+            self.compare(row, near, ranking);
+            // What is not in the list is about as far as its last or farther.
+            let (Some(last), Some((farthest, _))) = (near.last(), ranking.last()) else {
+                continue;
+            };
+            let beyond = last.0 + norm;
+            if limit < count && beyond - farthest <= ROUNDING * (norm + beyond.abs()) {
+                self.partition.nearest(row, ranking);
             }
+        }
+    }
+
+    /// Ranks shards by their distances.
+    fn compare(&self, row: &[f32], near: &[(f32, u32)], ranking: &mut Ranking) {
+        let mut shards: [u32; SHORTLISTED] = [u32::MAX; SHORTLISTED];
+        shards
+            .iter_mut()
+            .zip(near)
+            .for_each(|(shard, own)| *shard = own.1);
+        // Of equal distances the smaller number comes first.
+        shards.sort_unstable();
+        let there = shards.iter().take(near.len());
+        for shard in there {
+            insert(ranking, self.partition.distance(row, *shard), *shard);
         }
     }
 
