@@ -35,7 +35,7 @@ pub(super) fn reach_bytes(nodes: u64, max_degree: u32) -> u64 {
 /// Links in `graph` what its entry does not reach; the number of links.
 pub(super) fn relink(graph: &GraphFile, entry: NodeId, progress: &dyn Progress) -> Result<u64> {
     progress.stage("check reachability", graph.count().into());
-    let mut walk = Reach::new(graph, progress)?;
+    let mut walk = Reach::new(graph, progress);
     walk.reach(entry)?;
     walk.follow_all()?;
     for rule in [Repair::Adopt, Repair::Anchor] {
@@ -89,10 +89,10 @@ const fn chunk_nodes(max_degree: u32) -> usize {
 }
 
 impl<'g> Reach<'g> {
-    fn new(graph: &'g GraphFile, progress: &'g dyn Progress) -> Result<Self> {
+    fn new(graph: &'g GraphFile, progress: &'g dyn Progress) -> Self {
         let count = graph.count() as usize;
         let chunks = count.div_ceil(chunk_nodes(graph.max_degree()));
-        Ok(Self {
+        Self {
             graph,
             progress,
             reached: Bits::new(count),
@@ -106,7 +106,7 @@ impl<'g> Reach<'g> {
                 list_bytes: graph.list_bytes(),
                 lists: Vec::new(),
             },
-        })
+        }
     }
 
     fn is_done(&self) -> bool {

@@ -11,7 +11,8 @@ use crate::options::{Effort, SearchOptions};
 impl Index {
     /// Measures recall where a search asks for one and nobody measured any: with rows that are held
     /// out, once for all threads. It is stored with the index where that can be written to, and
-    /// else known to this process alone. Searches do it by themselves; who times them does it before.
+    /// else known to this process alone. Searches do it by themselves; who times them does it
+    /// before.
     ///
     /// Costs what [`Index::calibrate`] does, and some 10 MB while it lasts; nothing where recall is
     /// known.

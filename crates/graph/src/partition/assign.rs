@@ -1,9 +1,9 @@
 //! Which shards a vector goes to.
 //!
 //! Distances to the centroids are found in parallel, by products of matrices; the few nearest are
-//! then compared one by one, so that the outcome is the same on every machine. Rows choose one after
-//! the other, so it depends on the order of the rows only. A full shard is passed over for the next
-//! nearest. Two shards always have room, as the plan sees to it: see `fewest_shards`.
+//! then compared one by one, so that the outcome is the same on every machine. Rows choose one
+//! after the other, so it depends on the order of the rows only. A full shard is passed over for
+//! the next nearest. Two shards always have room, as the plan sees to it: see `fewest_shards`.
 
 use pageway_kernels::{DotPanelsFn, KernelSet, NearFn, panel_values};
 use rayon::prelude::*;
@@ -49,7 +49,7 @@ impl<'p> Assigner<'p> {
         let centroids = partition.centroids();
         let mut all = Rows::new(centroids.count(), centroids.dimension)?;
         all.load_with(0..centroids.count(), |at, row| {
-            row.copy_from_slice(centroids.row(at))
+            row.copy_from_slice(centroids.row(at));
         });
         let mut origin = vec![0.0; centroids.dimension];
         all.mean(&mut origin);
@@ -247,7 +247,9 @@ mod tests {
                 .filter(&mut has_room)
                 .take(partition.copies())
                 .collect();
-            chosen.iter().for_each(|shard| loads[*shard as usize] += 1);
+            for shard in &chosen {
+                loads[*shard as usize] += 1;
+            }
             out.extend(chosen);
         }
         out

@@ -1,5 +1,4 @@
 //! Graphs of every shape, relinked, against a walk over lists in memory; and a build in shards.
-#![expect(clippy::indexing_slicing, reason = "a test that slips should stop")]
 
 use std::path::Path;
 use std::slice;
