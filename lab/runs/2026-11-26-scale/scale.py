@@ -78,8 +78,10 @@ def measure(asked, queries, size, traces):
     report = told(asked, "build", *build, *asked.build)
     trace = asked.work / f"{name}.trace"
     search = ["--index", index, "--queries", queries, "--truth", truth, "-k", 10]
-    search += ["--threads", 1, "--interleave", 1, "--recall", asked.recall, "--trace", trace]
-    found = told(asked, "search", *search)
+    search += ["--threads", 1, "--interleave", 1]
+    found = told(asked, "search", *search, "--recall", asked.recall)
+    size = enough(asked, search, float(asked.recall))
+    told(asked, "search", *search, "--list-size", size, "--trace", trace)
     record = {
         "rows": rows,
         "made_rows": max(0, rows - header(base)[0]),
@@ -94,6 +96,7 @@ def measure(asked, queries, size, traces):
         "warnings": report["warnings"],
         "stages": report["seconds"],
         "search": {key: found.get(key) for key in FOUND},
+        "list_for_recall": size,
     }
     traces.append(trace)
     if len(traces) > 1:
@@ -107,6 +110,14 @@ def measure(asked, queries, size, traces):
         file.unlink()
     index.rmdir()
     return record
+
+
+def enough(asked, search, recall):
+    """The smallest list of a grid with this recall: what traces of several sizes are compared at."""
+    size = 10
+    while told(asked, "search", *search, "--list-size", size)["recall"] < recall and size < 5000:
+        size = round(size * 1.15) + 1
+    return size
 
 
 def rows_of(asked, rows):

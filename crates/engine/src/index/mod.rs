@@ -72,7 +72,7 @@ pub struct Index {
     /// When it was last looked whether there is a newer one, where searches do.
     followed: Mutex<Option<Instant>>,
     /// Held while recall is measured that nobody measured before.
-    measuring: Mutex<()>,
+    measuring: PerProcess<Mutex<()>>,
     /// Keeps writers away, where they write pages over.
     shared: Option<DirectoryLock>,
 }
@@ -124,6 +124,7 @@ impl Index {
     /// Keeps others from measuring recall meanwhile.
     pub(crate) fn measuring(&self) -> MutexGuard<'_, ()> {
         self.measuring
+            .get()
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }

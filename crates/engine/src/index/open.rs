@@ -181,7 +181,7 @@ impl Index {
             update_bytes,
             lanes: (thread_count(options.threads), options.interleave.max(1)),
             followed: Mutex::new(None),
-            measuring: Mutex::new(()),
+            measuring: PerProcess::default(),
             shared: None,
         })
     }
