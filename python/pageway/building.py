@@ -173,8 +173,9 @@ def build(
         those that it is near. Rows without ids then have their numbers in `data` as such.
         `build_step` builds segments in processes of their own.
     calibration_queries : int
-        Queries that recall is measured with; more are more exact, fewer build faster. With 0 the
-        index is searched by list size until `Index.calibrate` has measured it.
+        Queries that recall is measured with; more are more exact, fewer build faster. With 0, or
+        a build memory that does not hold searches, the first search that asks for a recall measures
+        it, or `Index.calibrate`.
     degree : int
         Longest adjacency list (R).
     build_list : int
