@@ -1,11 +1,15 @@
 //! A larger set from a real one: its rows, and made ones between near neighbours, for runs at sizes
 //! that no set at hand has.
 //!
-//! A made row takes each component from a row or from one of its near neighbours, by a coin: so it
-//! lies as far from either as 0.7 of their distance, in no direction that the set does not have,
-//! and holds what its element type can. Near neighbours are those in a ball around one of some
-//! random rows. What is made has no meaning of its own: distances between real rows stay, and
-//! neighbours come closer as they do where a set grows.
+//! A made row takes each component from one of the near neighbours of a row, each time drawn anew:
+//! so it lies among them, about as far from each as they are from each other, in no direction that
+//! the set does not have, and holds what its element type can. Near neighbours are those in a ball
+//! around one of some random rows. What is made has no meaning of its own: distances between real
+//! rows stay, and neighbours come closer as they do where a set grows.
+//!
+//! Of 20,000 SIFT descriptors grown to 200,000, rows have the local dimension that queries find
+//! (medians 24 and 26), and neighbours as far away (272 and 271). With components of the row itself
+//! in half of the places rows had 9 to 12, and lay nearer to each other than to any query.
 
 use std::path::Path;
 
@@ -17,8 +21,10 @@ use serde::Serialize;
 
 use crate::files;
 
-/// Near neighbours that a row is crossed with.
+/// Near neighbours of a row that are crossed.
 const NEAR: usize = 8;
+/// Components that one random number chooses neighbours for.
+const DRAWS: usize = 16;
 /// Most rows of a ball; larger ones are cut.
 const BALL: usize = 4096;
 /// Rows that are read, compared with centres or written at a time.
@@ -181,18 +187,22 @@ impl Stock {
     /// Appends a made row.
     fn cross(&self, mut random: SplitMix64, out: &mut Vec<u8>) {
         let count = (self.near.len() / NEAR) as u64;
-        let parent = below(&mut random, count) as u32;
-        let place = parent as usize * NEAR + below(&mut random, NEAR as u64) as usize;
-        let other = self.near.get(place).copied().unwrap_or(parent);
+        let parent = below(&mut random, count) as usize;
+        let own = self.near.get(parent * NEAR..(parent + 1) * NEAR);
+        let near: Vec<&[u8]> = own
+            .into_iter()
+            .flatten()
+            .map(|row| self.row(*row))
+            .collect();
         let width = self.shape.element.bytes_of(1);
-        let pairs = self.row(parent).chunks_exact(width);
-        let (mut coins, mut left) = (0, 0);
-        for (own, others) in pairs.zip(self.row(other).chunks_exact(width)) {
-            if left == 0 {
-                (coins, left) = (random.next_u64(), u64::BITS);
+        let mut draw = 0;
+        for at in 0..self.shape.row_bytes() / width {
+            if at % DRAWS == 0 {
+                draw = random.next_u64();
             }
-            out.extend_from_slice(if coins & 1 == 0 { own } else { others });
-            (coins, left) = (coins >> 1, left - 1);
+            let other = near.get(draw as usize % NEAR).copied().unwrap_or_default();
+            out.extend_from_slice(other.get(at * width..(at + 1) * width).unwrap_or_default());
+            draw /= NEAR as u64;
         }
     }
 }
@@ -251,6 +261,22 @@ mod tests {
         let new = all.chunks_exact(16).skip(500);
         let copies = new.filter(|made| rows.chunks_exact(16).any(|row| row == *made));
         assert!(copies.count() < 15);
+        // About as far from who is nearest as real ones, though they are four times as many.
+        let nearest = |rows: &[u8]| {
+            let all: Vec<&[u8]> = rows.chunks_exact(16).collect();
+            let distance = |one: &[u8], other: &[u8]| -> u32 {
+                let pairs = one.iter().zip(other);
+                pairs.map(|(a, b)| u32::from(a.abs_diff(*b)).pow(2)).sum()
+            };
+            let mean = |(at, one): (usize, &&[u8])| {
+                let others = all.iter().enumerate().filter(|(own, _)| *own != at);
+                let least = others.map(|(_, other)| distance(one, other)).min();
+                f64::from(least.unwrap_or(0)).sqrt()
+            };
+            all.iter().enumerate().map(mean).sum::<f64>() / all.len() as f64
+        };
+        let ratio = nearest(&all[rows.len()..]) / nearest(&rows);
+        assert!((0.75..1.1).contains(&ratio), "{ratio}");
         let again = dir.path().join("again.u8bin");
         grow(&base, (2000, 7), &again, &NoProgress).unwrap();
         assert!(read(&again) == all);
