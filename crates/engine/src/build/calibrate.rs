@@ -78,6 +78,7 @@ mod tests {
     use pageway_types::{ElementType, NoProgress, VectorShape};
 
     use super::*;
+    use crate::error::ErrorKind;
     use crate::index::{Index, describe};
     use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
     use crate::presets::Preset;
@@ -120,6 +121,15 @@ mod tests {
         assert_eq!(found.distances[..10], [0.0; 10]);
         assert!(!is_measured(dir.path()), "nobody asked");
         let by_recall = SearchOptions::nearest(1);
+        // What cannot be is refused before anything is measured.
+        let no_recall = SearchOptions {
+            effort: Effort::Recall(1.5),
+            ..by_recall.clone()
+        };
+        let refused = index.search(&queries, &no_recall).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        assert!(index.search(&queries, &SearchOptions::nearest(0)).is_err());
+        assert!(index.calibration().curves.is_empty());
         // Somebody else writes: it is measured for this process alone.
         let lock = DirectoryLock::acquire(&OsVfs, dir.path()).unwrap();
         let found = index.search(&queries, &by_recall).unwrap();

@@ -69,6 +69,9 @@ impl Places {
             if let Some(spill) = &self.within {
                 look_up(spill, nodes)?;
             }
+            if self.moved.is_empty() {
+                continue;
+            }
             for node in nodes.iter_mut() {
                 let (page, at) = (node.0 / self.per_page, node.0 % self.per_page);
                 if let Some(page) = self.moved.get(page as usize) {

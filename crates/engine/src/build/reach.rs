@@ -1,4 +1,4 @@
-//! Makes every node of a graph on disk reachable from the entry, with a bit per node in memory.
+//! Makes every node of a graph on disk reachable from the entry, with two bits per node in memory.
 //!
 //! The graph of a shard reaches all of its nodes, but from an entry of its own, and the merge cuts
 //! lists: a node may lose its last way in, and no search would ever return it. Lists are read in
@@ -196,9 +196,9 @@ impl<'g> Reach<'g> {
         Ok(())
     }
 
-    /// Links nodes that are not reached, chunk by chunk; how many.
-    fn repair(&mut self, rule: Repair) -> Result<u64> {
-        let before = self.links;
+    /// Links nodes that are not reached, chunk by chunk; how many are reached since.
+    fn repair(&mut self, rule: Repair) -> Result<u32> {
+        let before = self.all_reached;
         for chunk in 0..self.reached_in.len() {
             let nodes = self.nodes_of(chunk);
             if self.reached_in.get(chunk).copied() == Some(nodes.len() as u32) {
@@ -211,7 +211,9 @@ impl<'g> Reach<'g> {
                 }
             }
         }
-        Ok(self.links - before)
+        let reached = self.all_reached - before;
+        self.progress.advance(reached.into());
+        Ok(reached)
     }
 
     /// Links a node, if there is who leads to it.
@@ -241,7 +243,6 @@ impl<'g> Reach<'g> {
         };
         self.insert(host, (node, own))?;
         self.reach(node)?;
-        self.links += 1;
         Ok(true)
     }
 
@@ -252,9 +253,11 @@ impl<'g> Reach<'g> {
         (node, mut own): (NodeId, Vec<NodeId>),
     ) -> Result<()> {
         let max_degree = self.graph.max_degree() as usize;
+        // A list that is still to be followed may lead there by itself.
         if list.contains(&node) {
             return Ok(());
         }
+        self.links += 1;
         if list.len() < max_degree {
             list.push(node);
             return self.write(host, &list);

@@ -15,26 +15,30 @@ impl Index {
     /// before.
     ///
     /// Costs what [`Index::calibrate`] does, and some 10 MB while it lasts; nothing where recall is
-    /// known.
+    /// known. An index that is open to be changed, or has dead rows, is left to its next full merge,
+    /// which measures it.
     ///
     /// # Errors
     /// As measuring fails: see [`Index::calibrate`].
     pub fn measure_first(&self, options: &SearchOptions, progress: &dyn Progress) -> Result<()> {
-        let asks = matches!(options.effort, Effort::Recall(_));
+        let asks =
+            matches!(options.effort, Effort::Recall(recall) if (0.0..=1.0).contains(&recall));
         let asks = asks && options.radius.is_none() && !options.exact;
-        if !asks || is_measured(&self.version()) {
+        if !asks || !is_unmeasured(&self.version()) {
             return Ok(());
         }
         let _one_at_a_time = self.measuring();
         let version = self.version();
-        if is_measured(&version) {
+        if !is_unmeasured(&version) {
             return Ok(());
         }
         let measured = self.measured(None, &CalibrateOptions::default(), progress)?;
         match self.commit_calibration(&measured) {
             Err(error) if stays_here(error.kind()) => {
-                let generation = version.manifest.generation;
-                self.take_calibration(generation, measured);
+                // Of another version by now it would tell nothing.
+                if self.version().number == version.number {
+                    self.take_calibration(version.manifest.generation, measured);
+                }
                 Ok(())
             }
             stored => stored,
@@ -45,11 +49,12 @@ impl Index {
 /// Whether a calibration that was refused like this is of use without being stored: where nothing
 /// can be written, or another process writes now.
 const fn stays_here(refused: ErrorKind) -> bool {
-    use ErrorKind::{Busy, Io, NoSpace, ReadOnly, Unsupported};
-    matches!(refused, Busy | Io | NoSpace | ReadOnly | Unsupported)
+    use ErrorKind::{Busy, NoSpace, ReadOnly, Unsupported};
+    matches!(refused, Busy | NoSpace | ReadOnly | Unsupported)
 }
 
-/// Whether a recall can be asked for, as far as it was measured.
-fn is_measured(version: &Version) -> bool {
-    version.segments.is_empty() || !version.manifest.calibration.curves.is_empty()
+/// Whether recall was never measured and can be now.
+fn is_unmeasured(version: &Version) -> bool {
+    let is_known = version.segments.is_empty() || !version.manifest.calibration.curves.is_empty();
+    !is_known && version.is_whole()
 }

@@ -4,7 +4,7 @@ use pageway_store::IoBackend;
 use pageway_types::Progress;
 
 use super::Index;
-use super::watch::{Notes, Watch};
+use super::watch::Notes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::ReadTrace;
 use crate::options::{Answers, Queries, SearchOptions};
@@ -36,9 +36,7 @@ impl Index {
             recorded,
             ..Notes::default()
         };
-        self.prepare(options, progress)?;
-        let watch = Watch::new(options, progress).noting(notes);
-        let (answers, outcomes) = self.answer(queries, options, watch)?;
+        let (answers, outcomes) = self.answer(queries, options, (notes, progress))?;
         let mut traces: Vec<ReadTrace> = outcomes.into_iter().flat_map(|o| o.traces).collect();
         traces.sort_unstable_by_key(|trace| trace.query);
         Ok((answers, traces))

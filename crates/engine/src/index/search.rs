@@ -45,23 +45,15 @@ impl Index {
     /// As [`Index::search`], with progress per query and cancellation.
     ///
     /// Of an index whose recall was not measured yet, the first search that asks for one measures
-    /// it: [`Index::calibrate`] tells what that costs.
+    /// it, before its timeout begins: [`Index::measure_first`] tells what that costs.
     pub fn search_with(
         &self,
         queries: &Queries<'_>,
         options: &SearchOptions,
         progress: &dyn Progress,
     ) -> Result<Answers> {
-        self.prepare(options, progress)?;
-        let watch = Watch::new(options, progress);
-        let (answers, _) = self.answer(queries, options, watch)?;
+        let (answers, _) = self.answer(queries, options, (Notes::default(), progress))?;
         Ok(answers)
-    }
-
-    /// Turns to the newest version where that is followed, and knows its recall where one is asked.
-    pub(super) fn prepare(&self, options: &SearchOptions, progress: &dyn Progress) -> Result<()> {
-        self.follow()?;
-        self.measure_first(options, progress)
     }
 
     /// Searches, and gives what was noted beside the answers.
@@ -69,16 +61,18 @@ impl Index {
         &self,
         queries: &Queries<'_>,
         options: &SearchOptions,
-        watch: Watch<'_>,
+        (notes, progress): (Notes, &dyn Progress),
     ) -> Result<(Answers, Vec<Outcomes>)> {
-        let version = self.version();
+        self.follow()?;
         self.check_queries(queries)?;
         if options.strategy.is_some() && queries.filter.is_none() {
             return Err(Error::invalid(
                 "a filter strategy without a filter: give both",
             ));
         }
-        check(&version, options)?;
+        check(&self.version(), options)?;
+        self.measure_first(options, progress)?;
+        let (version, watch) = (self.version(), Watch::new(options, progress).noting(notes));
         let place = (&*version, queries);
         let list_size = if options.exact {
             options.k

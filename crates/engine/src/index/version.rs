@@ -120,7 +120,7 @@ impl Version {
     }
 
     /// Whether every row lives and is in a segment.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.dead_count() == 0 && self.deltas.is_empty()
     }
 
