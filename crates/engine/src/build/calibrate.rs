@@ -124,7 +124,7 @@ mod tests {
         // What cannot be is refused before anything is measured.
         let no_recall = SearchOptions {
             effort: Effort::Recall(1.5),
-            ..by_recall.clone()
+            ..by_recall
         };
         let refused = index.search(&queries, &no_recall).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidInput);

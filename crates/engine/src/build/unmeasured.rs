@@ -15,14 +15,14 @@ impl Index {
     /// before.
     ///
     /// Costs what [`Index::calibrate`] does, and some 10 MB while it lasts; nothing where recall is
-    /// known. An index that is open to be changed, or has dead rows, is left to its next full merge,
-    /// which measures it.
+    /// known. An index that is open to be changed, or has dead rows, is left to its next full
+    /// merge, which measures it.
     ///
     /// # Errors
     /// As measuring fails: see [`Index::calibrate`].
     pub fn measure_first(&self, options: &SearchOptions, progress: &dyn Progress) -> Result<()> {
-        let asks =
-            matches!(options.effort, Effort::Recall(recall) if (0.0..=1.0).contains(&recall));
+        let can_be = |recall| (0.0..=1.0).contains(&recall);
+        let asks = matches!(options.effort, Effort::Recall(recall) if can_be(recall));
         let asks = asks && options.radius.is_none() && !options.exact;
         if !asks || !is_unmeasured(&self.version()) {
             return Ok(());
