@@ -4,7 +4,9 @@
         [--memory 20 10] [--preset pageway] [--rows 20000] [--json cells.jsonl]
 
 Sets are made: mixtures, copies, rows far from zero, heavy tails, counts of words, lines, norms that
-differ. Each is built, searched, searched among rows that match a filter, changed (a third of the
+differ. Each is built, searched with queries like the rows and with others (rows with noise, points
+between two rows, a part of the space that was left out), searched among rows that match a filter,
+changed (a third of the
 rows goes, others come), searched again, merged, and searched again. Brute force over the rows that
 are there is the oracle. A cell is what was asked and got; exit code 1 where one misses by more than
 --below. By how much others are above is printed and not judged: where pages hardly change with the
@@ -135,14 +137,18 @@ class Trial:
         self.asked, self.name, self.memory = asked, name, memory
         self.rng = np.random.default_rng(asked.seed)
         # Half as many rows again come later.
-        made = SETS[name](self.rng, asked.queries + asked.rows * 3 // 2)
+        made = SETS[name](self.rng, 2 * asked.queries + asked.rows * 3 // 2)
         order = self.rng.permutation(len(made.rows))
         rows = made.rows[order]
         self.metric = made.metric
         if rows.dtype == np.float64:
             rows = rows.astype(np.float32)
-        self.queries, self.rows = rows[: asked.queries], rows[asked.queries :]
         self.suffix = SUFFIX[rows.dtype.kind]
+        self.queries, rows = rows[: asked.queries], rows[asked.queries :]
+        # A part of the space that no row is in.
+        near = np.argsort(self.distances(rows[:1], rows)[0])[: asked.queries]
+        self.rows = np.delete(rows, near, axis=0)
+        self.shifted = {"left out": rows[near], **self.moved()}
         self.place = asked.work / f"{name}-{memory:g}"
         self.index = self.place / "index"
         self.share = self.rng.random(len(self.rows))
@@ -150,7 +156,6 @@ class Trial:
     def cells(self):
         shutil.rmtree(self.place, ignore_errors=True)
         self.place.mkdir()
-        self.write("queries", self.queries)
         first = np.arange(self.asked.rows)
         self.write("base", self.rows[first])
         shares = self.place / "rows.jsonl"
@@ -161,6 +166,8 @@ class Trial:
         build += ["--metric", self.metric, "--memory", memory, "--preset", self.asked.preset]
         self.run(*build, "--attributes", shares)
         yield from self.phase("built", first, KS)
+        for kind, queries in self.shifted.items():
+            yield from self.phase(kind, first, KS, queries=queries)
         for share in SHARES:
             matching = first[self.share[first] < share]
             words = ["--filter", f"share < {share}"]
@@ -175,7 +182,7 @@ class Trial:
         left = np.setdiff1d(first, evenly)
         assert self.delete(evenly)["dead"] == len(evenly), "merged already"
         yield from self.phase("dead", left, KS)
-        near = np.argsort(self.truth_distances(self.queries[:1], first)[0])
+        near = np.argsort(self.distances(self.queries[:1], self.rows[first])[0])
         gone = np.union1d(near[: len(first) // 10], gone)
         self.delete(np.intersect1d(gone, left))
         left = np.setdiff1d(first, gone)
@@ -193,8 +200,24 @@ class Trial:
         (self.place / "gone.txt").write_text("\n".join(map(str, ids)))
         return self.run("delete", self.index, "--ids", self.place / "gone.txt")
 
-    def phase(self, phase, there, ks, words=()):
-        distances = self.truth_distances(self.queries, there)
+    def moved(self):
+        """Queries that lie where rows do not."""
+        drawn = self.rng.integers(self.asked.rows, size=(2, self.asked.queries))
+        some, others = self.rows[drawn].astype(np.float32)
+        far = np.sqrt(np.square(some - others).sum(1, keepdims=True).mean())
+        noise = self.rng.normal(size=some.shape)
+        noise *= 0.3 * far / np.linalg.norm(noise, axis=1, keepdims=True)
+        return {"noise": self.typed(some + noise), "between": self.typed((some + others) / 2)}
+
+    def typed(self, rows):
+        if self.suffix == "u8bin":
+            rows = rows.round().clip(0, 255)
+        return rows.astype(self.queries.dtype)
+
+    def phase(self, phase, there, ks, words=(), queries=None):
+        queries = self.queries if queries is None else queries
+        self.write("queries", queries)
+        distances = self.distances(queries, self.rows[there])
         for k in (k for k in ks if k <= len(there)):
             limit = np.partition(distances, k - 1, axis=1)[:, k - 1]
             limit = limit + 1e-5 * np.abs(limit)
@@ -211,8 +234,8 @@ class Trial:
                 got = float(near.sum(1).mean() / k)
                 yield Cell(self.name, self.memory, phase, k, recall, got, pages)
 
-    def truth_distances(self, queries, there):
-        rows, queries = self.rows[there].astype(np.float64), queries.astype(np.float64)
+    def distances(self, queries, rows):
+        rows, queries = rows.astype(np.float64), queries.astype(np.float64)
         if self.metric == "l1":
             return np.stack([np.abs(rows - query).sum(1) for query in queries])
         if self.metric == "cosine":

@@ -13,7 +13,7 @@ use pageway::spec::{GraphSpec, IndexSpec};
 use pageway::truth::{Found, recall};
 use pageway::{
     BuildInput, BuildOptions, ErrorKind, Footprint, Index, MemoryPart, MemoryWish, OpenOptions,
-    Overrides, Progress, Result,
+    Overrides, Progress, Quiet, Result,
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ use crate::model::Counts;
 use crate::plain::plain;
 use crate::sample::{K, Sample};
 use crate::scratch::Scratch;
-use crate::walk::{Quiet, Walk, means};
+use crate::walk::{Walk, means};
 
 /// List sizes that are searched, by this factor, until the recall is reached.
 const LADDER_STEP: f64 = 1.35;

@@ -1,25 +1,15 @@
 //! One search of all queries of a sample, and what is counted of it.
 
 use pageway::lab::ReadTrace;
-use pageway::{Answers, Effort, Index, Progress, Queries, QueryStats, Result, SearchOptions};
+use pageway::{
+    Answers, Effort, Index, Progress, Queries, QueryStats, Quiet, Result, SearchOptions,
+};
 
 use crate::model::Counts;
 use crate::sample::K;
 
 /// Queries of a pipeline that are recorded.
 const TRACED: usize = 50;
-/// Forwards the wish to stop and nothing else: stages are the planner's.
-pub(crate) struct Quiet<'p>(pub(crate) &'p dyn Progress);
-
-impl Progress for Quiet<'_> {
-    fn stage(&self, _name: &'static str, _total: u64) {}
-
-    fn advance(&self, _units: u64) {}
-
-    fn cancelled(&self) -> bool {
-        self.0.cancelled()
-    }
-}
 
 /// Means of what queries read.
 pub(crate) fn means(stats: &[QueryStats], count: f64) -> Counts {

@@ -37,7 +37,7 @@ mod workload;
 use std::process::ExitCode;
 
 use clap::Parser;
-use pageway_shell::{output, program, progress, session, text};
+use pageway_shell::{output, program, session, text};
 
 use crate::arguments::Cli;
 use crate::output::Outcome;

@@ -68,7 +68,8 @@ pub use build::{
     StepReport,
 };
 pub use calibration::{
-    Calibration, CalibrationCurve, CalibrationRow, DimensionFit, RANKS, unlike_warning,
+    Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Likeness, Moments, RANKS,
+    unlike_warning,
 };
 pub use doctor::{
     CpuReport, DepthReading, DoctorOptions, DoctorReport, SyncReading, SyncReport, doctor,
@@ -91,7 +92,7 @@ pub use pageway_attributes::{
 };
 pub use pageway_store::{Durability, OsVfs, Vfs};
 pub use pageway_types::{
-    ElementType, IdSet, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
+    ElementType, IdSet, Metric, NoProgress, NodeId, Progress, Quiet, VectorRead, VectorShape,
 };
 pub use plan::{Footprint, MAX_INTERLEAVE};
 pub use presets::{Preset, Sizes, choices};

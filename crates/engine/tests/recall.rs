@@ -239,3 +239,52 @@ fn few_rows_are_calibrated_for_as_many_neighbours_as_they_have() {
         }
     }
 }
+
+#[test]
+fn queries_like_the_rows_get_what_they_ask_for_and_others_are_told() {
+    let (base, like) = rows(1024);
+    let noisy = noisy(&base, 1024);
+    for preset in [Preset::default(), Preset::Gorgeous] {
+        let dir = tempfile::tempdir().unwrap();
+        base.build(dir.path(), &options(preset, 1)).unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let search = |queries: &Rows, count: usize| {
+            let bytes = &queries.bytes[..count * queries.shape.row_bytes()];
+            let options = SearchOptions::nearest(10).with_effort(Effort::Recall(0.9));
+            index
+                .search(&Queries::new(bytes, queries.shape), &options)
+                .unwrap()
+        };
+        for count in [40, 1024] {
+            let told = search(&like, count).unlike;
+            assert!(told < 0.1, "{preset} {count}: {told}");
+            let told = search(&noisy, count).unlike;
+            assert!((told - 1.0).abs() < 1e-6, "{preset} {count}: {told}");
+        }
+        // A call says what its queries cost on average, and gives an answer to each.
+        let (few, many) = (search(&like, 40), search(&like, 1024));
+        assert!(
+            many.settings.list_size <= few.settings.list_size,
+            "{preset}"
+        );
+        assert!(many.stats.iter().all(|stats| stats.hops > 0), "{preset}");
+        assert_eq!(many.ids.len(), 10 * 1024);
+        assert!(many.ids.iter().all(|id| *id != u64::MAX), "{preset}");
+        let (got, _) = recall(&index, &like, 10, 0.9);
+        assert!((0.88..0.96).contains(&got), "{preset}: {got}");
+    }
+}
+
+/// The first rows, moved about half as far as their neighbours are.
+fn noisy(base: &Rows, count: usize) -> Rows {
+    let noise = Rows::clustered(count, 24, ElementType::F32, 77);
+    let moved = |(own, noise): (&[u8], &[u8])| {
+        let value = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap());
+        (value(own) + 0.5 * value(noise)).to_le_bytes()
+    };
+    let pairs = base.bytes.chunks_exact(4).zip(noise.bytes.chunks_exact(4));
+    Rows {
+        bytes: pairs.flat_map(moved).collect(),
+        shape: base.shape,
+    }
+}

@@ -127,19 +127,6 @@ impl Drop for Bars {
     }
 }
 
-/// Forwards the wish to stop and nothing else: for work inside of a stage that is counted outside.
-pub struct Uncounted<'p>(pub &'p dyn Progress);
-
-impl Progress for Uncounted<'_> {
-    fn stage(&self, _name: &'static str, _total: u64) {}
-
-    fn advance(&self, _units: u64) {}
-
-    fn cancelled(&self) -> bool {
-        self.0.cancelled()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

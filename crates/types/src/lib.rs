@@ -19,7 +19,7 @@ pub use element::{ElementType, VectorShape};
 pub use id::{ClusterId, GroupId, NodeId, Number, PageId, Place, RowId};
 pub use id_set::IdSet;
 pub use metric::{Guide, Metric};
-pub use progress::{Cancelled, NoProgress, Progress};
+pub use progress::{Cancelled, NoProgress, Progress, Quiet};
 pub use split_mix::SplitMix64;
 pub use suggest::{did_you_mean, suggestion};
 pub use vectors::VectorRead;

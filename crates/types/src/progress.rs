@@ -43,6 +43,19 @@ impl Progress for NoProgress {
     fn advance(&self, _units: u64) {}
 }
 
+/// Passes on the wish to stop and nothing else: for work inside of a stage that is counted outside.
+pub struct Quiet<'p>(pub &'p dyn Progress);
+
+impl Progress for Quiet<'_> {
+    fn stage(&self, _name: &'static str, _total: u64) {}
+
+    fn advance(&self, _units: u64) {}
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +73,6 @@ mod tests {
     fn check_follows_cancelled() {
         assert_eq!(NoProgress.check(), Ok(()));
         assert_eq!(Stop.check(), Err(Cancelled));
+        assert_eq!(Quiet(&Stop).check(), Err(Cancelled));
     }
 }

@@ -2,11 +2,11 @@
 
     python measure.py PAGEWAY DATA OUT SET MEMORY[:PRESET] [MEMORY[:PRESET] ...]
 
-PAGEWAY is the command; DATA holds SET.base.*, the queries and SET.gt.ibin. For each MEMORY the default
-and PRESET (the one that read fewest pages in the runs before, where none is given) are built in OUT over one
-graph, the list size of either that gets recall@10 of .95 is found, and both are searched in turns,
-ROUNDS times, for exact answers: with 1 and 2 threads and 16 queries in flight, and one query at a
-time. Every search goes to OUT/SET.speed.jsonl with its command; medians are printed.
+PAGEWAY is the command; DATA holds SET.base.*, the queries and SET.gt.ibin. For each MEMORY the
+default and PRESET (the one that read fewest pages in the runs before, where none is given) are
+built in OUT, the list size of either that gets recall@10 of .95 is found, and both are searched in
+turns, ROUNDS times, for exact answers: with 1 and 2 threads and 16 queries in flight, and one query
+at a time. Every search goes to OUT/SET.speed.jsonl with its command; medians are printed.
 """
 
 import json
@@ -51,10 +51,12 @@ class Cell:
         return json.loads(done.stdout), spent
 
     def build(self, preset, memory):
-        """Builds an index, over the graph of the first build of all."""
+        """Builds an index, a preset over the graph of the first build of all."""
         graph = self.out / f"{self.name}.graph"
         index = self.out / f"{self.name}.{preset}.{memory}"
-        shared = ("--graph-from", graph) if graph.exists() else ()
+        # The default has a graph of its own.
+        is_shared = graph.exists() and preset != "pageway"
+        shared = ("--graph-from", graph) if is_shared else ()
         if index.exists():
             shutil.rmtree(index)
         self.run(

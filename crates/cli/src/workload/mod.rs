@@ -18,8 +18,8 @@ mod reference;
 use pageway::lab::ReadTrace;
 use pageway::truth::RangeScore;
 use pageway::{
-    Answers, Filter, FilterReport, Index, Progress, Queries, QueryStats, Result, SearchOptions,
-    VectorRead,
+    Answers, Filter, FilterReport, Index, Progress, Queries, QueryStats, Quiet, Result,
+    SearchOptions, VectorRead,
 };
 
 pub(crate) use counted::Counted;
@@ -27,8 +27,6 @@ pub(crate) use measurement::Measurement;
 use measurement::Sums;
 pub(crate) use reference::Reference;
 use reference::Score;
-
-use crate::progress::Uncounted;
 
 /// Queries per chunk, unless they or their answers are large.
 const CHUNK_QUERIES: u64 = 1000;
@@ -141,7 +139,7 @@ impl Workload<'_> {
         progress: &dyn Progress,
     ) -> Result<(Answers, Vec<ReadTrace>)> {
         let (index, options) = (self.index, &self.options);
-        let uncounted = Uncounted(progress);
+        let uncounted = Quiet(progress);
         match self.recorded.saturating_sub(first) as usize {
             0 => Ok((index.search_with(queries, options, &uncounted)?, Vec::new())),
             left => index.search_recorded(queries, options, left, &uncounted),

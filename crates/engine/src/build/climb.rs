@@ -5,10 +5,11 @@
 //! differ less. What fewer queries miss is told by how it changes from list to list, so that a
 //! curve does not jump where others stop.
 
-use pageway_types::Progress;
+use pageway_types::{Progress, Quiet};
 
-use super::measure::{CalibrationPlan, EXACT_RANKS, Quiet, first_look};
-use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, DimensionFit};
+use super::level::{NotedMisses, level};
+use super::measure::{CalibrationPlan, EXACT_RANKS, first_look};
+use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Misses};
 use crate::error::Result;
 use crate::execution::{Ladder, LadderNote};
 use crate::index::Index;
@@ -59,6 +60,7 @@ pub(super) fn calibrate(
     for rank in 0..climb.ranks.len() {
         calibration.curves.extend(climb.curve(rank));
     }
+    climb.level(&mut calibration);
     Ok(calibration)
 }
 
@@ -210,6 +212,52 @@ impl<'c> Climb<'c> {
         Some(curve)
     }
 
+    /// Finds how much the lists that fits choose leave out beside what they say.
+    fn level(&self, calibration: &mut Calibration) {
+        for rank in 0..self.ranks.len() {
+            let Some(k) = self.ranks.get(rank).copied() else {
+                continue;
+            };
+            let marks = self.marks(rank);
+            let told = |fit: &DimensionFit| {
+                let at = self.sizes.iter().position(|size| *size == fit.first_list)?;
+                let noted = self.noted_misses(&self.told(at, &marks), &marks);
+                level(&noted, |recall| {
+                    calibration.plan_by(fit, (k, recall, Misses::MEASURED), u32::MAX)
+                })
+            };
+            let Some(curve) = calibration.curve(k) else {
+                continue;
+            };
+            let levels = [&curve.dimension, &curve.early].map(|fit| fit.as_ref().and_then(told));
+            calibration.set_levels(k, levels);
+        }
+    }
+
+    /// What each query missed with each list, up to the last that it went to.
+    fn noted_misses(&self, told: &[Option<f32>], marks: &[Vec<MissMark>]) -> NotedMisses<'_> {
+        let mut misses = vec![Vec::new(); told.len()];
+        let first = marks
+            .iter()
+            .position(|marks| !marks.is_empty())
+            .unwrap_or(0);
+        for (at, marks) in marks.iter().skip(first).enumerate() {
+            for mark in marks {
+                // Who found too few with a list before has no line from there.
+                if let Some(own) = misses.get_mut(mark.query).filter(|own| own.len() == at) {
+                    own.push(mark.missed);
+                }
+            }
+        }
+        let known = told.iter().zip(misses);
+        NotedMisses {
+            sizes: self.sizes.get(first..).unwrap_or_default(),
+            queries: known
+                .filter_map(|(own, misses)| Some(((*own)?, misses)))
+                .collect(),
+        }
+    }
+
     fn row(&self, size: usize, marks: &[MissMark], missed: f64) -> CalibrationRow {
         let n = marks.len() as f64;
         let own = mean_missed(marks);
@@ -238,24 +286,31 @@ impl<'c> Climb<'c> {
             return None;
         }
         let first = *self.sizes.get(at)?;
-        let mut told = vec![None; self.climbed.len()];
-        // Lists that hold fewer than k tell dimensions too.
-        let others = self
-            .notes
-            .iter()
-            .filter(|(_, note)| usize::from(note.size) == at);
-        let own = marks.get(at)?.iter().map(|own| (own.query, own.note));
-        for (query, note) in others.copied().chain(own) {
-            if let Some(told) = told.get_mut(query) {
-                *told = note.dimension;
-            }
-        }
+        let told = self.told(at, marks);
         let missed = |marks: &Vec<MissMark>| -> Vec<(usize, f64)> {
             let each = marks.iter().map(|mark| (mark.query, mark.missed));
             each.collect()
         };
         let missed: Vec<_> = marks.iter().map(missed).collect();
         self.plan.dimension_fit(first, &told, &missed)
+    }
+
+    /// The dimension of each query by the list at a place.
+    fn told(&self, at: usize, marks: &[Vec<MissMark>]) -> Vec<Option<f32>> {
+        let mut told = vec![None; self.climbed.len()];
+        // Lists that hold fewer than k tell dimensions too.
+        let others = self
+            .notes
+            .iter()
+            .filter(|(_, note)| usize::from(note.size) == at);
+        let own = marks.get(at).into_iter().flatten();
+        let own = own.map(|own| (own.query, own.note));
+        for (query, note) in others.copied().chain(own) {
+            if let Some(told) = told.get_mut(query) {
+                *told = note.dimension;
+            }
+        }
+        told
     }
 }
 

@@ -4,12 +4,13 @@
 //! point costs about the same: the longer the lists, the fewer queries, as their recalls differ
 //! less then. A list shorter than k holds k and expands fewer.
 
-use pageway_types::{Metric, NodeId, Progress};
+use pageway_types::{Metric, NodeId, Progress, Quiet};
 
 use super::climb;
 use super::held_out::HeldOutRows;
 use crate::calibration::{
-    Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Missed, RANKS,
+    Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Likeness, Marks, Missed, RANKS,
+    marks,
 };
 use crate::error::Result;
 use crate::execution::{LOOKED_AT, Lift, local_dimension};
@@ -110,6 +111,19 @@ impl CalibrationPlan {
         (0..self.truth.query_count()).map(dimension).collect()
     }
 
+    /// How far the queries lie from their `k` nearest neighbours.
+    fn likeness(&self, k: usize) -> Option<Likeness> {
+        let own = |query| {
+            let (nearest, lift) = (
+                self.truth.distances_of(query).get(..k)?,
+                self.lift_of(query),
+            );
+            marks(&nearest.iter().map(|own| own + lift).collect::<Vec<f32>>())
+        };
+        let all: Vec<Marks> = (0..self.truth.query_count()).filter_map(own).collect();
+        Likeness::of(&all)
+    }
+
     /// What is added to distances from the query at a place.
     fn lift_of(&self, place: usize) -> f32 {
         self.lift.map_or(0.0, |lift| {
@@ -183,10 +197,24 @@ pub(crate) fn calibrate(
     plan: &CalibrationPlan,
     progress: &dyn Progress,
 ) -> Result<Calibration> {
-    let queries = plan.truth.query_count();
-    if index.notes_lists() {
-        return climb::calibrate(index, plan, progress);
+    let mut calibration = if index.notes_lists() {
+        climb::calibrate(index, plan, progress)?
+    } else {
+        search_lists(index, plan, progress)?
+    };
+    for curve in &mut calibration.curves {
+        curve.likeness = plan.likeness(curve.k as usize);
     }
+    Ok(calibration)
+}
+
+/// The same by searches with lists of one size after the other.
+fn search_lists(
+    index: &Index,
+    plan: &CalibrationPlan,
+    progress: &dyn Progress,
+) -> Result<Calibration> {
+    let queries = plan.truth.query_count();
     let mut calibration = Calibration {
         queries: queries as u32,
         held_out: plan.held_out.is_some(),
@@ -229,19 +257,6 @@ fn longer(list_size: u32) -> u32 {
         list_size + list_size.div_ceil(2)
     } else {
         list_size.saturating_mul(2)
-    }
-}
-
-/// Searches are no stages of their own: cancels, and says nothing.
-pub(super) struct Quiet<'p>(pub(super) &'p dyn Progress);
-
-impl Progress for Quiet<'_> {
-    fn stage(&self, _name: &'static str, _total: u64) {}
-
-    fn advance(&self, _units: u64) {}
-
-    fn cancelled(&self) -> bool {
-        self.0.cancelled()
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::dimension::DimensionFit;
+use super::likeness::Likeness;
 
 /// Standard errors below the mean that a target is compared with: a lucky sample promises less.
 const MARGIN: f32 = 0.5;
@@ -23,6 +24,9 @@ pub struct CalibrationCurve {
     /// `dimension`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early: Option<DimensionFit>,
+    /// How far the queries lay from their neighbours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likeness: Option<Likeness>,
 }
 
 /// Means over some queries at one list size.
@@ -63,6 +67,7 @@ impl CalibrationCurve {
             rows,
             dimension: None,
             early: None,
+            likeness: None,
         }
     }
 
@@ -94,7 +99,8 @@ impl CalibrationCurve {
             return Err("rows of a calibration where lists or recall do not grow");
         }
         let mut fits = self.dimension.iter().chain(&self.early);
-        fits.try_for_each(DimensionFit::check)
+        fits.try_for_each(DimensionFit::check)?;
+        self.likeness.iter().try_for_each(Likeness::check)
     }
 
     /// What the least list promises.

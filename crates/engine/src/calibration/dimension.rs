@@ -40,6 +40,10 @@ pub struct DimensionFit {
     /// above `exponent`, queries of more dimensions miss more without being told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub true_exponent: Option<f32>,
+    /// How many times what it says queries miss on average whose lists are chosen by it, where that
+    /// was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<f32>,
     /// Dimension that one query in a hundred exceeds.
     pub unusual: f32,
     /// Dimensions of the queries: quantiles, ascending, each for as many of them.
@@ -73,6 +77,7 @@ impl DimensionFit {
             first_list,
             exponent: (ATTENUATION * slope) as f32,
             true_exponent: None,
+            level: None,
             unusual: high,
             quantiles: (0..QUANTILES).filter_map(middle).collect(),
         })
@@ -122,6 +127,7 @@ impl DimensionFit {
         let is_sound = self.first_list > 0
             && (0.0..=STEEPEST as f32).contains(&self.exponent)
             && (0.0..=STEEPEST as f32).contains(&self.true_exponent.unwrap_or(0.0))
+            && (0.1..=10.0).contains(&self.level.unwrap_or(1.0))
             && positive(&self.unusual)
             && (1..=QUANTILES).contains(&self.quantiles.len())
             && self.quantiles.iter().all(positive)
@@ -277,6 +283,8 @@ mod tests {
         assert!(forge(|fit| fit.exponent = 50.0).is_err());
         assert!(forge(|fit| fit.exponent = -1.0).is_err());
         assert!(forge(|fit| fit.true_exponent = Some(f32::NAN)).is_err());
+        assert!(forge(|fit| fit.level = Some(0.0)).is_err());
+        assert!(forge(|fit| fit.level = Some(f32::NAN)).is_err());
         assert!(forge(|fit| fit.unusual = f32::INFINITY).is_err());
         assert!(forge(|fit| fit.unusual = 1e-30).is_err());
         assert!(forge(|fit| fit.unusual = 1e30).is_err());

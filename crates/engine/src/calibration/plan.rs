@@ -2,7 +2,7 @@
 
 use super::curve::CalibrationCurve;
 use super::dimension::DimensionFit;
-use super::surface::{Calibration, margin};
+use super::surface::{Calibration, Misses, margin};
 use crate::execution::{ListStep, between};
 
 /// Dimensions that list sizes are given for; between them they lie on lines.
@@ -19,10 +19,14 @@ const TELLING: u64 = 20;
 /// queries, or where the share is small.
 pub fn unlike_warning(queries: u64, unlike: f32) -> Option<String> {
     (queries >= TELLING && unlike > UNLIKE).then(|| {
+        let which = if unlike < 1.0 {
+            format!("{:.0} % of the queries", 100.0 * unlike)
+        } else {
+            "the queries".to_owned()
+        };
         format!(
-            "{:.0} % of the queries are unlike the data: recall is extrapolated; calibrate with \
-             some of them (pageway calibrate --queries)",
-            100.0 * unlike
+            "{which} are unlike the data: recall is extrapolated; calibrate with some of them \
+             (pageway calibrate --queries)"
         )
     })
 }
@@ -41,19 +45,32 @@ pub(crate) struct ListPlan {
 impl Calibration {
     /// The list sizes that reach `recall`@`k` on average, none of them above `most`; none where
     /// nothing is known of dimensions.
-    pub(crate) fn list_plan(&self, k: u32, recall: f32, most: u32) -> Option<ListPlan> {
+    pub(crate) fn list_plan(
+        &self,
+        (k, recall): (u32, f32),
+        misses: Misses,
+        most: u32,
+    ) -> Option<ListPlan> {
         let curve = self.nearest(k)?;
         let fit = curve.dimension.as_ref()?;
-        let plan = self.plan_by(fit, (k, recall), most)?;
+        let target = (k, recall, misses);
+        let plan = self.plan_by(fit, target, most)?;
         // Most queries need no list as long as that which told their dimensions.
         let is_short = plan.size_at(fit.usual()) <= fit.first_list as f32;
         let early = curve.early.as_ref().filter(|_| is_short);
-        let early = early.and_then(|fit| self.plan_by(fit, (k, recall), most));
+        let early = early.and_then(|fit| self.plan_by(fit, target, most));
         Some(early.unwrap_or(plan))
     }
 
-    fn plan_by(&self, fit: &DimensionFit, (k, recall): (u32, f32), most: u32) -> Option<ListPlan> {
-        let allowed = (1.0 - recall) / margin(self.held_out, fit);
+    /// The same by one fit.
+    pub(crate) fn plan_by(
+        &self,
+        fit: &DimensionFit,
+        (k, recall, misses): (u32, f32, Misses),
+        most: u32,
+    ) -> Option<ListPlan> {
+        let level = fit.level.unwrap_or(1.0);
+        let allowed = (1.0 - recall) / (level * margin((self.held_out, misses), fit));
         let best = self.best(k)?;
         let size = |dimension: f32| {
             let needed = (1.0 - allowed / fit.risk(dimension).max(f32::MIN_POSITIVE)).max(0.0);
@@ -63,11 +80,11 @@ impl Calibration {
         let longest = (LONGEST * size(fit.usual())?).clamp(first as f32, most.max(1) as f32);
         let step = |dimension: f32| {
             let list_size = size(dimension)?.clamp(first as f32, longest);
-            let found = self.measured_at(k, list_size.ceil() as u32)?;
+            let found = self.measured_at(k, list_size)?;
             Some(ListStep {
                 dimension,
                 list_size,
-                misses: ((1.0 - found) * fit.risk(dimension)).clamp(0.0, 1.0),
+                misses: (level * (1.0 - found) * fit.risk(dimension)).clamp(0.0, 1.0),
             })
         };
         let mut steps: Vec<ListStep> = fit.steps(STEPS).filter_map(step).collect();
@@ -97,7 +114,8 @@ impl Calibration {
 }
 
 impl ListPlan {
-    fn size_at(&self, dimension: f32) -> f32 {
+    /// The list of a query of this dimension.
+    pub(crate) fn size_at(&self, dimension: f32) -> f32 {
         between(&self.steps, dimension, |step| step.list_size).unwrap_or(0.0)
     }
 
@@ -107,11 +125,16 @@ impl ListPlan {
         last.map_or(self.first, |step| step.list_size.ceil() as u32)
     }
 
-    /// Mean recall expected of queries of these dimensions; none of no query.
-    pub(crate) fn expected_recall(&self, dimensions: &[Option<f32>]) -> Option<f32> {
-        let misses = dimensions.iter().map(|own| f64::from(self.misses(*own)));
-        let mean = misses.sum::<f64>() / dimensions.len().max(1) as f64;
-        (!dimensions.is_empty()).then_some((1.0 - mean) as f32)
+    /// Mean recall expected of queries of these dimensions, without a margin; none of no query.
+    pub(crate) fn expected_recall(
+        &self,
+        dimensions: &[Option<f32>],
+        misses: Misses,
+    ) -> Option<f32> {
+        let each = dimensions.iter().map(|own| f64::from(self.misses(*own)));
+        let mean = each.sum::<f64>() / dimensions.len().max(1) as f64;
+        let times = misses.times(|| 1.0);
+        (!dimensions.is_empty()).then_some((1.0 - mean * f64::from(times)).max(0.0) as f32)
     }
 
     /// Share of queries of these dimensions that are beyond what was calibrated.
@@ -122,7 +145,7 @@ impl ListPlan {
 
     /// Misses of one query: as few as any where its candidates told nothing, since its list is the
     /// longest.
-    fn misses(&self, dimension: Option<f32>) -> f32 {
+    pub(crate) fn misses(&self, dimension: Option<f32>) -> f32 {
         let least = || {
             self.steps
                 .iter()
@@ -152,6 +175,7 @@ mod tests {
             first_list: 4,
             exponent,
             true_exponent: None,
+            level: None,
             unusual: 32.0,
             quantiles: (0..20).map(|at| 8.0 + 1.2 * at as f32).collect(),
         };
@@ -168,7 +192,9 @@ mod tests {
 
     #[test]
     fn queries_of_more_dimensions_take_longer_lists() {
-        let plan = calibration(false, 2.0).list_plan(10, 0.95, 1000).unwrap();
+        let plan = calibration(false, 2.0)
+            .list_plan((10, 0.95), Misses::Unknown, 1000)
+            .unwrap();
         assert_eq!(plan.first, 4);
         let sizes: Vec<f32> = plan.steps.iter().map(|step| step.list_size).collect();
         assert!(sizes.is_sorted() && sizes[31] > 3.0 * sizes[0], "{sizes:?}");
@@ -177,7 +203,9 @@ mod tests {
         for step in plan.steps.iter().filter(inside) {
             assert!(step.misses < 0.051, "{step:?}");
         }
-        let flat = calibration(false, 0.0).list_plan(10, 0.95, 1000).unwrap();
+        let flat = calibration(false, 0.0)
+            .list_plan((10, 0.95), Misses::Unknown, 1000)
+            .unwrap();
         assert!(
             flat.steps
                 .iter()
@@ -188,19 +216,23 @@ mod tests {
     #[test]
     fn where_dimensions_tell_nothing_the_margin_is_that_of_one_list() {
         let surface = calibration(true, 0.0);
-        let plan = surface.list_plan(10, 0.95, 1000).unwrap();
+        let plan = surface
+            .list_plan((10, 0.95), Misses::Unknown, 1000)
+            .unwrap();
         let one = surface.list_size_for(10, 0.95).unwrap() as f32;
         assert!((plan.steps[0].list_size - one).abs() < 1.0, "{plan:?}");
         let mut known = calibration(true, 0.0);
         if let Some(fit) = &mut known.curves[0].dimension {
             fit.true_exponent = Some(0.0);
         }
-        let alike = known.list_plan(10, 0.95, 1000).unwrap();
+        let alike = known.list_plan((10, 0.95), Misses::Unknown, 1000).unwrap();
         assert!(
             alike.steps[0].list_size < 0.8 * one,
             "no query misses more for its dimension: {alike:?}"
         );
-        let steep = calibration(true, 2.0).list_plan(10, 0.95, 1000).unwrap();
+        let steep = calibration(true, 2.0)
+            .list_plan((10, 0.95), Misses::Unknown, 1000)
+            .unwrap();
         let usual = steep.steps.iter().find(|step| step.dimension > 19.0);
         assert!(usual.unwrap().list_size < 0.6 * one, "{steep:?}");
     }
@@ -213,36 +245,53 @@ mod tests {
             ..surface.curves[0].dimension.clone().unwrap()
         };
         surface.curves[0].early = Some(early);
-        let first = |recall: f32| surface.list_plan(10, recall, 1000).unwrap().first;
+        let first = |recall: f32| {
+            surface
+                .list_plan((10, recall), Misses::Unknown, 1000)
+                .unwrap()
+                .first
+        };
         assert_eq!([0.6, 0.9, 0.99].map(first), [1, 4, 4]);
     }
 
     #[test]
     fn no_list_is_longer_than_it_may_be() {
         let surface = calibration(true, 4.0);
-        let plan = surface.list_plan(10, 0.99, 60).unwrap();
+        let plan = surface.list_plan((10, 0.99), Misses::Unknown, 60).unwrap();
         assert!(plan.steps.iter().all(|step| step.list_size <= 60.0));
-        let plan = surface.list_plan(10, 0.99, 100_000).unwrap();
+        let plan = surface
+            .list_plan((10, 0.99), Misses::Unknown, 100_000)
+            .unwrap();
         assert!(plan.steps.iter().all(|step| step.list_size <= 399.0));
-        let least = surface.list_plan(10, 0.99, 1).unwrap();
+        let least = surface.list_plan((10, 0.99), Misses::Unknown, 1).unwrap();
         assert!(least.steps.iter().all(|step| step.list_size <= 1.0));
     }
 
     #[test]
     fn queries_unlike_those_that_were_calibrated_are_told() {
-        let plan = calibration(true, 1.5).list_plan(10, 0.95, 1000).unwrap();
+        let plan = calibration(true, 1.5)
+            .list_plan((10, 0.95), Misses::Unknown, 1000)
+            .unwrap();
         let usual = vec![Some(19.0); 95];
         assert_eq!(plan.unlike(&usual), 0.0);
         let mixed = [usual.clone(), vec![Some(40.0); 5]].concat();
         assert!((plan.unlike(&mixed) - 0.05).abs() < 1e-6);
-        let (one, other) = (plan.expected_recall(&usual), plan.expected_recall(&mixed));
+        let (one, other) = (
+            plan.expected_recall(&usual, Misses::Unknown),
+            plan.expected_recall(&mixed, Misses::Unknown),
+        );
         assert!(one.unwrap() > 0.95 && other.unwrap() <= one.unwrap() + 1e-3);
-        assert!(plan.expected_recall(&[None]).unwrap() > 0.94);
-        assert_eq!(plan.expected_recall(&[]), None);
+        assert!(plan.expected_recall(&[None], Misses::Unknown).unwrap() > 0.94);
+        let twice = plan.expected_recall(&usual, Misses::Times(2.0)).unwrap();
+        assert!((1.0 - twice - 2.0 * (1.0 - one.unwrap())).abs() < 1e-5);
+        assert_eq!(plan.expected_recall(&[], Misses::Unknown), None);
         assert_eq!(unlike_warning(100, 0.05), None);
         assert_eq!(unlike_warning(19, 1.0), None);
         let warning = unlike_warning(100, 0.06).unwrap();
         assert!(warning.starts_with("6 % of the queries"), "{warning}");
-        assert_eq!(Calibration::default().list_plan(10, 0.9, 100), None);
+        assert_eq!(
+            Calibration::default().list_plan((10, 0.9), Misses::Unknown, 100),
+            None
+        );
     }
 }

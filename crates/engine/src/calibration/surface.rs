@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::curve::CalibrationCurve;
 use super::dimension::DimensionFit;
 use super::former::StoredCalibration;
+use super::likeness::Likeness;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The ranks k at which recall is measured. Between 1 and 30 about the same list serves all; from
@@ -19,6 +20,8 @@ const UNSEEN_QUERIES: f32 = 2.5;
 /// The same where misses go with this power of the local dimension or a higher one, which lists are
 /// chosen by then: such queries miss more because they are of more dimensions.
 const TOLD_QUERIES: (f32, f32) = (1.1, 1.5);
+/// The same for queries that are like those of the calibration, for what a sample does not show.
+const ALIKE: f32 = 1.05;
 
 /// Part of what dimensions do not tell that is allowed for where true ones would not tell it
 /// either.
@@ -47,20 +50,46 @@ pub struct Calibration {
     pub longest: Option<f32>,
 }
 
+/// How much queries miss beside those of the calibration.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Misses {
+    /// Nobody has looked at them: where rows stood in for queries, more.
+    Unknown,
+    /// So many times as much.
+    Times(f32),
+}
+
+impl Misses {
+    /// Of queries that lie from their neighbours as those of the calibration do.
+    pub(crate) const ALIKE: Self = Self::Times(ALIKE);
+    /// What the calibration says itself.
+    pub(crate) const MEASURED: Self = Self::Times(1.0);
+
+    /// What is known, or else what `guess` says.
+    pub(super) fn times(self, guess: impl FnOnce() -> f32) -> f32 {
+        match self {
+            Self::Unknown => guess(),
+            Self::Times(times) => times,
+        }
+    }
+}
+
 /// How many times the misses of the calibrated queries are allowed for, where lists are chosen by
 /// dimensions: more where misses go with a power of them that the candidates do not tell. Where
 /// that is not known, what is told must be enough. What dimensions tell little of, such as which
 /// hundred are the nearest, queries miss more of than rows without being told: a part of the
 /// margin is for that.
-pub(super) fn margin(held_out: bool, fit: &DimensionFit) -> f32 {
+pub(super) fn margin((held_out, misses): (bool, Misses), fit: &DimensionFit) -> f32 {
     let (least, enough) = TOLD_QUERIES;
-    if held_out {
+    let guess = || {
+        if !held_out {
+            return 1.0;
+        }
         let rest = enough - fit.exponent;
         let untold = fit.untold().map_or(rest, |own| own.max(REST_PART * rest));
         least * (UNSEEN_QUERIES / least).powf((untold / enough).clamp(0.0, 1.0))
-    } else {
-        1.0
-    }
+    };
+    misses.times(guess)
 }
 
 impl Calibration {
@@ -77,34 +106,39 @@ impl Calibration {
     /// `InvalidInput` for a recall that is none; `Unsupported` when no measured size reaches the
     /// target, with the best that was measured.
     pub fn list_size_for(&self, k: u32, recall: f32) -> Result<u32> {
+        self.list_size_by(k, recall, Misses::Unknown)
+    }
+
+    /// The same for queries that miss so much.
+    ///
+    /// # Errors
+    /// As [`Self::list_size_for`].
+    pub(crate) fn list_size_by(&self, k: u32, recall: f32, misses: Misses) -> Result<u32> {
         if !(0.0..=1.0).contains(&recall) {
             return Err(Error::invalid(format!(
                 "recall = {recall}: give a value from 0 to 1"
             )));
         }
-        let size = self.size_at(k, self.measured_for(k, recall));
+        let size = self.size_at(k, self.measured_for(k, recall, misses));
         let size = size.ok_or_else(|| self.unreachable(k, recall))?;
         Ok((size - 1e-3).ceil().max(1.0) as u32)
     }
 
-    /// The recall that must have been measured to promise `recall`: more where rows stood in for
-    /// queries, as far as it was reached.
-    fn measured_for(&self, k: u32, recall: f32) -> f32 {
-        if !self.held_out {
-            return recall;
-        }
-        let with_margin = 1.0 - (1.0 - recall) / UNSEEN_QUERIES;
+    /// The recall that must have been measured to promise `recall`, as far as it was reached.
+    fn measured_for(&self, k: u32, recall: f32, misses: Misses) -> f32 {
+        let needed = 1.0 - (1.0 - recall) / self.times(misses).max(f32::MIN_POSITIVE);
         let best = self.best(k).unwrap_or(0.0);
-        with_margin.min(best).max(recall)
+        // What was never reached is refused, unless it is the margin alone that asks for it.
+        if recall <= best {
+            needed.min(best)
+        } else {
+            needed.max(recall)
+        }
     }
 
-    /// The recall that is promised where so much was measured.
-    fn promised_for(&self, measured: f32) -> f32 {
-        if self.held_out {
-            (1.0 - (1.0 - measured) * UNSEEN_QUERIES).max(0.0)
-        } else {
-            measured
-        }
+    /// How many times what was measured queries are taken to miss.
+    fn times(&self, misses: Misses) -> f32 {
+        misses.times(|| if self.held_out { UNSEEN_QUERIES } else { 1.0 })
     }
 
     /// The list size that finds `k / share` nearest as well as a list of `list_size` finds the `k`
@@ -113,7 +147,7 @@ impl Calibration {
     pub(crate) fn list_size_among(&self, k: u32, list_size: u32, share: f64) -> f64 {
         let least = f64::from(list_size);
         let holding = (f64::from(k) / share.max(1e-9)).min(f64::from(u32::MAX)) as u32;
-        let recall = self.measured_at(k, list_size);
+        let recall = self.measured_at(k, list_size as f32);
         let size = recall.and_then(|recall| {
             let reached = self.best(holding).map(|best| recall.min(best));
             self.size_at(holding, reached?)
@@ -124,14 +158,43 @@ impl Calibration {
     /// Recall@`k` promised of a list size: the most that would have led to it. None where nothing
     /// was measured.
     pub fn expected_recall(&self, k: u32, list_size: u32) -> Option<f32> {
-        Some(self.promised_for(self.measured_at(k, list_size)?))
+        self.expected_by(k, list_size, Misses::Unknown)
     }
 
-    pub(super) fn measured_at(&self, k: u32, list_size: u32) -> Option<f32> {
+    /// The same of queries that miss so much.
+    pub(crate) fn expected_by(&self, k: u32, list_size: u32, misses: Misses) -> Option<f32> {
+        let missed = 1.0 - self.measured_at(k, list_size as f32)?;
+        Some((1.0 - self.times(misses) * missed).max(0.0))
+    }
+
+    /// How far the calibrated queries lay from their `k` nearest neighbours.
+    pub(crate) fn likeness(&self, k: u32) -> Option<Likeness> {
+        let (low, high) = self.around(k)?;
+        let (from, to) = (low.likeness?, high.likeness?);
+        if high.k > low.k {
+            let share = (k as f32 / low.k as f32).ln() / (high.k as f32 / low.k as f32).ln();
+            return Some(from.towards(to, share));
+        }
+        Some(to)
+    }
+
+    /// Puts in how much lists leave out that are chosen by `dimension` and by `early`.
+    pub(crate) fn set_levels(&mut self, k: u32, [dimension, early]: [Option<f32>; 2]) {
+        for curve in self.curves.iter_mut().filter(|curve| curve.k == k) {
+            let fits = [(&mut curve.dimension, dimension), (&mut curve.early, early)];
+            for (fit, level) in fits {
+                if let Some(fit) = fit {
+                    fit.level = level;
+                }
+            }
+        }
+    }
+
+    pub(super) fn measured_at(&self, k: u32, list_size: f32) -> Option<f32> {
         let best = self.best(k)?;
         let fits = |recall: f32| {
             let size = self.size_at(k, recall);
-            size.is_some_and(|size| size <= list_size as f32 + 1e-2)
+            size.is_some_and(|size| size <= list_size + 1e-2)
         };
         if fits(best) {
             return Some(best);
@@ -241,6 +304,7 @@ mod tests {
             k,
             dimension: None,
             early: None,
+            likeness: None,
             rows: [(10, 0.80), (20, 0.90), (40, 0.98)]
                 .map(|(list_size, recall)| CalibrationRow {
                     list_size: list_size * scale,

@@ -92,7 +92,7 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// of what a scan met.
     fn near_share(&self, more: usize) -> f64 {
         let (admitted, all) = match self.scratch.shape.index.gathering() {
-            Gathering::Scanning => self.nearby.counts(),
+            Gathering::Scanning => self.scan.nearby.counts(),
             Gathering::Reading | Gathering::InMemory => {
                 (self.count_admitted(), self.scratch.candidates.keys().len())
             }

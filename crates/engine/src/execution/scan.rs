@@ -28,15 +28,17 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// Fills the candidate list from the nearest clusters, if it has grown.
     pub(super) fn scan(&mut self, table: &ClusterTable) {
         let size = self.scratch.candidates.depth();
-        if self.scanned < size {
-            let begins = std::mem::replace(&mut self.scanned, size) == 0;
-            if begins {
+        if self.scan.list_size < size {
+            if self.scan.list_size == 0 {
+                let k = self.scratch.shape.sizes.results;
+                self.scan.patience = StaleCodes::new(self.query.goal, k);
                 let scratch = &mut *self.scratch;
                 let (scoring, entry) = (&scratch.scoring, &mut scratch.entry);
                 table.take(self.query.vector, &scoring.widened, &mut entry.probe);
                 entry.scored.forget(table.cluster_count());
-                self.nearby = Nearby::default();
+                self.scan.nearby = Nearby::default();
             }
+            self.scan.list_size = size;
             if self.query.lists_admitted {
                 self.score_admitted(table);
             } else {
@@ -49,7 +51,7 @@ impl<C: PageCodec> Traversal<'_, C> {
     pub(super) fn begin_scan(&mut self) {
         let candidates = &mut self.scratch.candidates;
         candidates.reset(candidates.capacity(), 0);
-        self.scanned = 0;
+        self.scan.list_size = 0;
     }
 
     /// Offers every node that may be an answer.
@@ -90,7 +92,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             has_admitted |= admitted != 0;
             // Without a limit all are near, whatever their codes say.
             if admitted == 0 && !(counts && limit < f32::INFINITY) {
-                self.nearby.add(part.marks, 0);
+                self.scan.nearby.add(part.marks, 0);
                 continue;
             }
             self.stats.approximate_distances += u64::from(part.marks.count_ones());
@@ -98,7 +100,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             let near = scorer.score_block(centre, part.block, limit, estimates) & part.marks;
             let marks = near & admitted;
             if counts {
-                self.nearby.add(near, marks);
+                self.scan.nearby.add(near, marks);
             }
             for (node, estimate) in marked(part.first, marks, estimates) {
                 scratch.candidates.insert(node, estimate);
@@ -113,11 +115,15 @@ impl<C: PageCodec> Traversal<'_, C> {
         let distances = &mut scratch.scoring.estimates;
         let mut probes = Probes::new(table, size, &mut scratch.entry, distances);
         let mut estimates = [0.0; BLOCK_CODES];
-        let mut patience = StaleCodes::new(self.query.goal, scratch.shape.sizes.results);
         let rung = self.scratch.told.ladder.rung;
         let mut noted = ScanEnds::new(self.query.ladder, rung);
-        let mut had_admitted = true;
-        while !patience.ends(&self.scratch.candidates, had_admitted) {
+        // What a shorter list looked into ended when it had been patient for so long.
+        let mut had_admitted = false;
+        while !self
+            .scan
+            .patience
+            .ends(&self.scratch.candidates, had_admitted)
+        {
             let entry = &mut self.scratch.entry;
             let Some(key) = probes.take(entry) else {
                 break;
@@ -127,7 +133,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             }
             let cluster = key_number::<ClusterId>(key);
             // What a shorter list looked into is among the candidates, or was turned away.
-            had_admitted = true;
+            had_admitted = false;
             if entry.scored.insert(cluster) {
                 let centre = table.centre(&entry.probe, cluster, key_distance(key));
                 let nodes = table.nodes_of(cluster);
@@ -190,6 +196,16 @@ fn marked(
     })
 }
 
+/// What a scan that goes on with a longer list knows of what it did before.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct ScanState {
+    /// Candidate list size for which clusters were looked into.
+    list_size: usize,
+    patience: StaleCodes,
+    /// What a scan among some nodes came by.
+    pub(super) nearby: Nearby,
+}
+
 /// Nodes that were nearer than a list's last when they were scored.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Nearby {
@@ -212,8 +228,10 @@ impl Nearby {
 /// Whether more clusters are worth it: not when as many as the list is long, of those that hold
 /// what may be an answer, have brought nothing nearer than the k-th candidate. On global image
 /// descriptors that saves a third of the codes at equal recall, on local ones and on text a tenth.
+#[derive(Clone, Copy, Default, Debug)]
 struct StaleCodes {
     rank: Option<usize>,
+    /// Key of the k-th candidate; the largest while there are fewer.
     kth: u64,
     stale: usize,
 }

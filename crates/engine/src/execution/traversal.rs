@@ -29,7 +29,7 @@ use pageway_types::{NodeId, PageId};
 use super::bounds::Bounds;
 use super::candidates::{CandidateList, Horizon, key_node};
 use super::pipeline::Pipelining;
-use super::scan::Nearby;
+use super::scan::ScanState;
 use super::{Goal, Parts, Query, QuerySizes, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
 use crate::spec::StopSpec;
@@ -112,14 +112,12 @@ pub(crate) struct Traversal<'t, C: PageCodec> {
     pub(super) stage: Stage,
     /// Requests handed out and not supplied yet.
     pub(super) in_flight: usize,
-    /// Candidate list size for which clusters were looked into.
-    pub(super) scanned: usize,
+    /// How far clusters were looked into.
+    pub(super) scan: ScanState,
     /// Whether there may be work to do while reads are in flight.
     pub(super) work_waits: bool,
     /// Whether the scorer of second codes has the query.
     pub(super) knows_second: bool,
-    /// What a scan among some nodes came by.
-    pub(super) nearby: Nearby,
 }
 
 impl<'t, C: PageCodec> Traversal<'t, C> {
@@ -151,10 +149,9 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             pipeline: Pipelining::new(parts.execution.schedule, query.sizes.beam),
             stage: Stage::Gather,
             in_flight: 0,
-            scanned: 0,
+            scan: ScanState::default(),
             work_waits: false,
             knows_second: false,
-            nearby: Nearby::default(),
         };
         let noted = query.ladder.and_then(|own| own.ladder.sizes.first());
         let first = query.rule.map(|rule| rule.begins_with());

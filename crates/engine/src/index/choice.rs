@@ -7,7 +7,7 @@ use pageway_types::Progress;
 
 use super::watch::Watch;
 use super::{Index, Version};
-use crate::calibration::ListPlan;
+use crate::calibration::{ListPlan, Misses};
 use crate::error::Result;
 use crate::execution::driver::Outcomes;
 use crate::execution::{CallLists, LOOKED_AT, Lift, ListRule, QuerySizes};
@@ -17,8 +17,9 @@ use crate::resolve;
 /// Plans that are kept for the next search that asks alike.
 const KNOWN_PLANS: usize = 8;
 
-/// What a plan depends on, of one version: k, the bits of the recall, and the width of walks.
-type PlanKey = (u32, u32, Option<u32>);
+/// What a plan depends on, of one version: k, the bits of the recall and of how much queries miss,
+/// and the width of walks.
+type PlanKey = (u32, u32, Option<u32>, Option<u32>);
 
 /// A plan, where there is one.
 type KnownPlan = Option<Arc<ListPlan>>;
@@ -46,7 +47,11 @@ impl KnownPlans {
 impl Version {
     /// The lists that queries choose from, where they do: the nearest of all rows, in a design
     /// whose bounds decide what is read.
-    pub(super) fn list_plan(&self, queries: &Queries<'_>, options: &SearchOptions) -> KnownPlan {
+    pub(super) fn list_plan(
+        &self,
+        queries: &Queries<'_>,
+        (options, misses): (&SearchOptions, Misses),
+    ) -> KnownPlan {
         let Effort::Recall(recall) = options.effort else {
             return None;
         };
@@ -55,13 +60,17 @@ impl Version {
         if !applies || self.segments.is_empty() {
             return None;
         }
-        let key = (options.k, recall.to_bits(), options.beam);
+        let times = match misses {
+            Misses::Unknown => None,
+            Misses::Times(times) => Some(times.to_bits()),
+        };
+        let key = (options.k, recall.to_bits(), times, options.beam);
         self.plans
-            .get_or_make(key, || self.make_plan(options, recall))
+            .get_or_make(key, || self.make_plan(options, recall, misses))
     }
 
     /// What makes distances tell local dimensions, as the calibration has it.
-    fn lift(&self) -> Result<Option<Lift>> {
+    pub(super) fn lift(&self) -> Result<Option<Lift>> {
         let Some(longest) = self.manifest.calibration.longest else {
             return Ok(None);
         };
@@ -74,9 +83,9 @@ impl Version {
     }
 
     /// The lists for a recall, none of them longer than memory holds.
-    fn make_plan(&self, options: &SearchOptions, recall: f32) -> Option<ListPlan> {
+    fn make_plan(&self, options: &SearchOptions, recall: f32, misses: Misses) -> Option<ListPlan> {
         let calibration = &self.manifest.calibration;
-        let plan = |most| calibration.list_plan(options.k, recall, most);
+        let plan = |most| calibration.list_plan((options.k, recall), misses, most);
         let unbounded = plan(u32::MAX)?;
         let longest = unbounded.longest();
         let fits = |most: u32| {
@@ -98,11 +107,11 @@ impl Version {
 }
 
 impl Index {
-    /// Searches with a list for each query.
+    /// Searches segments with a list for each query.
     pub(super) fn search_planned(
         &self,
         (version, queries): (&Version, &Queries<'_>),
-        options: &SearchOptions,
+        (options, misses): (&SearchOptions, Misses),
         plan: &ListPlan,
         watch: Watch<'_>,
     ) -> Result<(Answers, Vec<Outcomes>)> {
@@ -115,9 +124,8 @@ impl Index {
         let lift = version.lift()?;
         let found = self.search_ruled(place, options, (rule, lift), watch)?;
         let (mut answers, outcomes) = found;
-        self.add_deltas(version, (queries, options), (&mut answers, &outcomes));
         let dimensions = dimensions_of(&outcomes);
-        answers.expected_recall = plan.expected_recall(&dimensions);
+        answers.expected_recall = plan.expected_recall(&dimensions, misses);
         answers.unlike = plan.unlike(&dimensions);
         Ok((answers, outcomes))
     }

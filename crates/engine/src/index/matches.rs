@@ -2,8 +2,8 @@
 
 use pageway_quant::BLOCK_CODES;
 
-use super::collect::Answer;
 use super::filter::Matched;
+use super::subset::QuerySubset;
 use super::watch::{Notes, Watch};
 use super::{Index, Version};
 use crate::error::{Error, ErrorKind, Result};
@@ -336,27 +336,11 @@ impl Index {
         if chosen.is_empty() {
             return Ok(());
         }
-        let row_bytes = self.shape().row_bytes();
-        let row_of = |query: &usize| queries.rows.get(query * row_bytes..(query + 1) * row_bytes);
-        let rows: Vec<u8> = chosen
-            .iter()
-            .filter_map(row_of)
-            .flatten()
-            .copied()
-            .collect();
-        let own = Queries {
-            rows: &rows,
-            ..*queries
-        };
+        let subset = QuerySubset::of(queries, chosen);
         let watch = watch.noting(Notes::default());
-        let (found, _) = self.search_sized((version, &own), options, lists, watch)?;
-        for (at, query) in chosen.iter().enumerate() {
-            let found_own: Vec<Answer> = found.of_query(at).collect();
-            answers.replace(*query, &found_own, true);
-            if let Some((stats, more)) = answers.stats.get_mut(*query).zip(found.stats.get(at)) {
-                stats.add(more);
-            }
-        }
+        let place = (version, &subset.queries(queries));
+        let (found, _) = self.search_sized(place, options, lists, watch)?;
+        subset.put_into(answers, &found);
         Ok(())
     }
 }

@@ -19,9 +19,11 @@ mod pool;
 mod recall;
 mod record;
 mod rows;
+mod sampled;
 mod search;
 mod sizes;
 mod stored;
+mod subset;
 #[cfg(feature = "lab")]
 mod survey;
 mod verify;

@@ -9,11 +9,12 @@ use super::pool::{Lease, Patience, Wanted};
 use super::sizes::{check, list_size, list_size_for};
 use super::watch::{Notes, Watch};
 use super::{Index, Version};
+use crate::calibration::Misses;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{Job, Outcomes, WorkerShape};
 use crate::execution::{CallLists, Goal, MetRows, QuerySizes, Segment};
 use crate::memory::check_room;
-use crate::options::{Answers, Queries, SearchOptions, SearchSettings};
+use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 use crate::plan::MAX_INTERLEAVE;
 use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
 use crate::threads::thread_count;
@@ -77,15 +78,15 @@ impl Index {
         let list_size = if options.exact {
             options.k
         } else {
-            list_size(&version, options)?
+            list_size(&version, options, Misses::Unknown)?
         };
         let found = if let Some(filter) = queries.filter {
             let matched = self.matching(&version, filter)?;
             self.search_matching(place, options, (list_size, &matched), watch)
         } else if options.exact {
             self.search_exactly(place, options, watch)
-        } else if let Some(plan) = version.list_plan(queries, options) {
-            self.search_planned(place, options, &plan, watch)
+        } else if let Effort::Recall(_) = options.effort {
+            self.search_for_recall(place, options, watch)
         } else {
             self.search_list(place, options, list_size, watch)
         };
@@ -101,7 +102,7 @@ impl Index {
     /// # Errors
     /// `Unsupported` when none does.
     pub fn list_size_for(&self, k: u32, recall: f32) -> Result<u32> {
-        list_size_for(&self.version(), k, recall)
+        list_size_for(&self.version(), (k, recall), Misses::Unknown)
     }
 
     /// Searches with a list size, which may be below k.
@@ -112,15 +113,28 @@ impl Index {
         list_size: u32,
         watch: Watch<'_>,
     ) -> Result<(Answers, Vec<Outcomes>)> {
+        let place = (version, queries);
+        let found = self.search_fixed(place, options, (list_size, Misses::Unknown), watch)?;
+        let (mut answers, outcomes) = found;
+        self.add_deltas(version, (queries, options), (&mut answers, &outcomes));
+        Ok((answers, outcomes))
+    }
+
+    /// Searches segments with lists of one size for queries that miss so much.
+    pub(super) fn search_fixed(
+        &self,
+        (version, queries): (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        (list_size, misses): (u32, Misses),
+        watch: Watch<'_>,
+    ) -> Result<(Answers, Vec<Outcomes>)> {
         let sizes = version.sizes_for(options, list_size, queries.admitted)?;
         let place = (version, queries);
         let lists = CallLists::fixed(sizes);
-        let found = self.search_sized(place, options, lists, watch)?;
-        let (mut answers, outcomes) = found;
-        self.add_deltas(version, (queries, options), (&mut answers, &outcomes));
+        let (mut answers, outcomes) = self.search_sized(place, options, lists, watch)?;
         if options.radius.is_none() && queries.admitted.is_none() {
             let calibration = &version.manifest.calibration;
-            answers.expected_recall = calibration.expected_recall(options.k, list_size);
+            answers.expected_recall = calibration.expected_by(options.k, list_size, misses);
         }
         Ok((answers, outcomes))
     }

@@ -2,6 +2,7 @@
 
 use super::Version;
 use super::collect::ResultPlaces;
+use crate::calibration::Misses;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::WorkerShape;
 use crate::execution::{NodeSet, QuerySizes};
@@ -108,29 +109,34 @@ impl Version {
     }
 }
 
-/// The smallest list size that is calibrated to reach a recall.
+/// The smallest list size that is calibrated to reach a recall of queries that miss so much.
 ///
 /// # Errors
 /// `Unsupported` when none does, `InvalidInput` for a k that cannot be.
-pub(super) fn list_size_for(version: &Version, k: u32, recall: f32) -> Result<u32> {
+pub(super) fn list_size_for(
+    version: &Version,
+    (k, recall): (u32, f32),
+    misses: Misses,
+) -> Result<u32> {
     check_k(version, k)?;
     if version.segments.is_empty() {
         return Ok(k);
     }
-    version.manifest.calibration.list_size_for(k, recall)
+    let calibration = &version.manifest.calibration;
+    calibration.list_size_by(k, recall, misses)
 }
 
-/// The list size that an effort asks for.
+/// The list size that an effort asks for, of queries that miss so much.
 ///
 /// # Errors
 /// `Unsupported` for a recall out of reach, `InvalidInput` for a list size that cannot be.
-pub(super) fn list_size(version: &Version, options: &SearchOptions) -> Result<u32> {
+pub(super) fn list_size(version: &Version, options: &SearchOptions, misses: Misses) -> Result<u32> {
     match options.effort {
         Effort::Recall(_) if options.radius.is_some() => Err(Error::new(
             ErrorKind::Unsupported,
             "the recall of searches within a radius is not calibrated: give a list size",
         )),
-        Effort::Recall(recall) => list_size_for(version, options.k, recall),
+        Effort::Recall(recall) => list_size_for(version, (options.k, recall), misses),
         Effort::ListSize(size) if (1..=MAX_LIST_SIZE).contains(&size) => Ok(match options.radius {
             Some(_) => size,
             None => size.max(options.k),

@@ -6,12 +6,12 @@ use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 
 use pageway::spec::Shape;
-use pageway::{Progress, Result};
+use pageway::{Progress, Quiet, Result};
 use serde::Serialize;
 
 use super::comparator::{self, Pythons};
 use super::context::{Context, Workloads};
-use super::forecast::{Forecast, Uncounted};
+use super::forecast::Forecast;
 use super::journal::{self, Done, Journal};
 use super::known;
 use super::machine;
@@ -175,7 +175,7 @@ impl Laboratory<'_> {
             progress,
         };
         let (plan, workloads) = self.workloads(plan, progress)?;
-        let quiet = Uncounted(progress);
+        let quiet = Quiet(progress);
         let context = self.context(plan, workloads, &quiet);
         steps.build_all(&context)?;
         steps.measure_all(&context)?;

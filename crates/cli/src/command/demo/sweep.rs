@@ -1,10 +1,9 @@
 //! Recall against speed and page reads: at three recall targets, and over a range of list sizes.
 
-use pageway::{Effort, ErrorKind, Index, Progress, Result, SearchOptions, VectorRead};
+use pageway::{Effort, ErrorKind, Index, Progress, Quiet, Result, SearchOptions, VectorRead};
 use serde::Serialize;
 
 use crate::latency::LatencyUs;
-use crate::progress::Uncounted;
 use crate::session::Session;
 use crate::text::{self, Table};
 use crate::workload::{Reference, Searched, Workload};
@@ -153,7 +152,7 @@ impl Sweep<'_> {
             wants_attributes: false,
             wants_names: false,
         };
-        workload.run(&Uncounted(&self.session.progress), &mut |_, _| Ok(()))
+        workload.run(&Quiet(&self.session.progress), &mut |_, _| Ok(()))
     }
 }
 

@@ -1,0 +1,199 @@
+//! Searches for a recall: a sample of the queries tells whether the others are like those of the
+//! calibration, which need no margin for what nobody has seen.
+//!
+//! ```text
+//!  sample -- lists with a margin -- as far from what it finds as calibrated queries are?
+//!     yes    the others miss what the calibration says
+//!     no     they have lists with the margin too, and the call says that they are unlike
+//! ```
+
+use super::sizes::list_size;
+use super::subset::QuerySubset;
+use super::watch::{Notes, Watch};
+use super::{Index, Version};
+use crate::calibration::{Likeness, Marks, Misses, marks};
+use crate::error::Result;
+use crate::execution::driver::Outcomes;
+use crate::options::{Answers, Effort, Queries, SearchOptions};
+
+/// Queries of a call of which a sample is taken, at least.
+const LEAST_QUERIES: usize = 256;
+/// One in so many is in the sample, within these.
+const ONE_IN: usize = 16;
+const SAMPLE: (usize, usize) = (32, 256);
+/// Neighbours that tell how they lie, at least.
+const LEAST_NEIGHBORS: u32 = 8;
+/// Bytes of queries that are copied at a time.
+const COPIED_BYTES: usize = 4 << 20;
+
+impl Index {
+    /// Searches for a recall.
+    pub(super) fn search_for_recall(
+        &self,
+        (version, queries): (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        watch: Watch<'_>,
+    ) -> Result<(Answers, Vec<Outcomes>)> {
+        let place = (version, queries);
+        let count = queries.rows.len() / queries.shape.row_bytes();
+        let is_sampled = count >= LEAST_QUERIES && watch.notes == Notes::default();
+        let known = known_likeness(version, queries, options);
+        let (mut answers, outcomes) = match &known {
+            Some(known) if is_sampled => self.search_sampled(place, options, known, watch)?,
+            _ => self.search_segments(place, (options, Misses::Unknown), watch)?,
+        };
+        if let Some(known) = known.filter(|_| count >= SAMPLE.0)
+            && !is_like(&known, place, options, &answers)?
+        {
+            answers.unlike = 1.0;
+        }
+        self.add_deltas(version, (queries, options), (&mut answers, &outcomes));
+        Ok((answers, outcomes))
+    }
+
+    /// Searches segments for a recall, with lists for queries that miss so much.
+    fn search_segments(
+        &self,
+        (version, queries): (&Version, &Queries<'_>),
+        (options, misses): (&SearchOptions, Misses),
+        watch: Watch<'_>,
+    ) -> Result<(Answers, Vec<Outcomes>)> {
+        let place = (version, queries);
+        if let Some(plan) = version.list_plan(queries, (options, misses)) {
+            return self.search_planned(place, (options, misses), &plan, watch);
+        }
+        let list_size = list_size(version, options, misses)?;
+        self.search_fixed(place, options, (list_size, misses), watch)
+    }
+
+    /// Searches for a sample of the queries, then for the others.
+    fn search_sampled(
+        &self,
+        (version, queries): (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        known: &Likeness,
+        watch: Watch<'_>,
+    ) -> Result<(Answers, Vec<Outcomes>)> {
+        let count = queries.rows.len() / queries.shape.row_bytes();
+        let (sample, others) = parted(count);
+        let mut whole = Whole {
+            answers: Answers::none(count, version.places(options)),
+            ..Whole::default()
+        };
+        let sample = QuerySubset::of(queries, &sample);
+        let place = (version, &sample.queries(queries));
+        let found = self.search_segments(place, (options, Misses::Unknown), watch)?;
+        let is_like = is_like(known, place, options, &found.0)?;
+        let misses = if is_like {
+            Misses::ALIKE
+        } else {
+            Misses::Unknown
+        };
+        whole.take(&sample, found);
+        let copied = (COPIED_BYTES / queries.shape.row_bytes()).max(LEAST_QUERIES);
+        for others in others.chunks(copied) {
+            let others = QuerySubset::of(queries, others);
+            let place = (version, &others.queries(queries));
+            whole.take(
+                &others,
+                self.search_segments(place, (options, misses), watch)?,
+            );
+        }
+        Ok(whole.finish())
+    }
+}
+
+/// How far from their neighbours the queries of the calibration lay; none where that is not known
+/// or neighbours are too few to tell.
+fn known_likeness(
+    version: &Version,
+    queries: &Queries<'_>,
+    options: &SearchOptions,
+) -> Option<Likeness> {
+    let tells = options.k >= LEAST_NEIGHBORS && queries.admitted.is_none();
+    let known = version.manifest.calibration.likeness(options.k)?;
+    (tells && !version.segments.is_empty()).then_some(known)
+}
+
+/// Places of a sample, spread evenly, and of all others.
+fn parted(count: usize) -> (Vec<usize>, Vec<usize>) {
+    let (least, most) = SAMPLE;
+    let wanted = (count / ONE_IN).clamp(least, most);
+    let sample: Vec<usize> = (0..wanted).map(|at| at * count / wanted).collect();
+    let is_other = |query: &usize| sample.binary_search(query).is_err();
+    let others = (0..count).filter(is_other).collect();
+    (sample, others)
+}
+
+/// Whether queries that found this are like those of the calibration.
+fn is_like(
+    known: &Likeness,
+    (version, queries): (&Version, &Queries<'_>),
+    options: &SearchOptions,
+    found: &Answers,
+) -> Result<bool> {
+    let lift = version.lift()?;
+    let rows = queries.rows.chunks_exact(queries.shape.row_bytes());
+    let own = |(query, row): (usize, &[u8])| {
+        let lift = lift.map_or(0.0, |lift| lift.of(row));
+        let near = found.of_query(query).map(|own| own.distance + lift);
+        let near: Vec<f32> = near.collect();
+        (near.len() == options.k as usize).then(|| marks(&near))?
+    };
+    let all: Vec<Marks> = rows.enumerate().filter_map(own).collect();
+    let recall = match options.effort {
+        Effort::Recall(recall) => recall,
+        Effort::ListSize(_) => 1.0,
+    };
+    Ok(known.includes(&all, recall))
+}
+
+/// What was found for all queries, a part of them after the other.
+#[derive(Default)]
+struct Whole {
+    answers: Answers,
+    outcomes: Vec<Outcomes>,
+    /// Sums over queries.
+    list_sizes: u64,
+    expected: f64,
+    unlike: f64,
+}
+
+impl Whole {
+    /// Takes what was found for some queries.
+    fn take(&mut self, subset: &QuerySubset<'_>, (found, outcomes): (Answers, Vec<Outcomes>)) {
+        subset.put_into(&mut self.answers, &found);
+        let queries = found.stats.len() as u32;
+        self.list_sizes += u64::from(found.settings.list_size) * u64::from(queries);
+        self.expected += f64::from(found.expected_recall.unwrap_or(0.0)) * f64::from(queries);
+        self.unlike += f64::from(found.unlike) * f64::from(queries);
+        self.answers.settings = found.settings;
+        self.outcomes.extend(subset.numbered(outcomes));
+    }
+
+    fn finish(mut self) -> (Answers, Vec<Outcomes>) {
+        let queries = self.answers.stats.len().max(1) as u64;
+        self.answers.settings.list_size = self.list_sizes.div_ceil(queries) as u32;
+        self.answers.expected_recall = Some((self.expected / queries as f64) as f32);
+        self.answers.unlike = (self.unlike / queries as f64) as f32;
+        (self.answers, self.outcomes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_spread_evenly_and_no_query_is_lost() {
+        for count in [256, 257, 1000, 4096, 10_001] {
+            let (sample, others) = parted(count);
+            assert!(sample.len() <= count / 8 && sample.len() <= 256, "{count}");
+            let mut all = [sample.as_slice(), others.as_slice()].concat();
+            all.sort_unstable();
+            assert!(all.into_iter().eq(0..count));
+            let widest = sample.windows(2).map(|pair| pair[1] - pair[0]).max();
+            assert!(widest.unwrap() <= count / sample.len() + 1);
+        }
+    }
+}
