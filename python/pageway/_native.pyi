@@ -83,6 +83,7 @@ class _OpenOptions(TypedDict):
     list_size: Optional[int]
     beam: Optional[int]
     follow: Optional[float]
+    recent_queries: int
     cache: Optional[Tuple[str, str, str]]
 
 class _UpdateOptions(TypedDict):
@@ -213,6 +214,7 @@ class Index:
         progress: _Callback,
     ) -> str: ...
     def vectors(self, ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]: ...
+    def recent_queries(self) -> npt.NDArray[np.uint8]: ...
     def stored(
         self, first: int, count: int
     ) -> Tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8]]: ...

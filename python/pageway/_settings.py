@@ -110,6 +110,7 @@ def open_options(
     list_size: Optional[int],
     beam: Optional[int],
     follow: Optional[float] = None,
+    recent_queries: int = 0,
     cache: Optional[Tuple[str, str, str]] = None,
 ) -> _native._OpenOptions:
     """What an open index may hold, and the largest searches to come."""
@@ -121,6 +122,7 @@ def open_options(
         "list_size": checked_optional("list_size", list_size),
         "beam": checked_optional("beam", beam),
         "follow": None if follow is None else float(follow),
+        "recent_queries": checked_count("recent_queries", recent_queries),
         "cache": cache,
     }
 

@@ -63,6 +63,28 @@ class StoredVectors:
         vectors = numbers(rows.view(self._dtype)).reshape(len(wanted), self.shape[1])
         return vectors if np.ndim(ids) else vectors[0]
 
+    def recent_queries(self: "Index") -> npt.NDArray[Any]:  # type: ignore[misc]
+        """Queries that were asked lately, where the index was opened to keep some.
+
+        Each takes the place of a random one once there are as many as are kept, so old ones
+        become ever fewer. What recall can be calibrated with: see `calibrate`.
+
+        Returns
+        -------
+        ndarray, shape (n, d)
+            As they were searched for, in no order; none where none are kept.
+
+        Examples
+        --------
+        >>> with pageway.open("words.index", recent_queries=1000) as index:
+        ...     hits = index.search(queries, k=10)
+        ...     asked = index.recent_queries()
+        >>> asked.shape == queries.shape
+        True
+        """
+        rows = self._native.recent_queries()
+        return numbers(rows.view(self._dtype)).reshape(-1, self.shape[1])
+
     def _named_vectors(  # type: ignore[misc]
         self: "Index", names: List[str], given: Any
     ) -> npt.NDArray[Any]:

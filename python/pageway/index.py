@@ -406,7 +406,8 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         Parameters
         ----------
         queries : array_like, shape (n, d), optional
-            Queries such as will be asked; rows of the index, held out, where absent.
+            Queries such as will be asked, or `recent_queries`; rows of the index, held out, where
+            absent.
         k : int or sequence of int, optional
             Numbers of neighbours to measure beside 1, 10, 30, 100, 300 and 1000. Between measured
             ones list sizes are interpolated.
@@ -535,6 +536,7 @@ def open(
     beam: Optional[int] = None,
     effort: Optional[int] = None,
     follow: Optional[float] = None,
+    recent_queries: int = 0,
     salvage: bool = False,
     cache: Optional[PathLike] = None,
     cache_bytes: Memory = "1GB",
@@ -572,6 +574,9 @@ def open(
         Seconds after which a search first looks whether another process has committed a change, and
         turns to it: for that search costs a read of the manifest. Never by default, but by
         `Index.refresh`.
+    recent_queries : int
+        Queries that are kept of those asked lately, for `Index.recent_queries`; their bytes count
+        as `memory`.
     salvage : bool
         Read a damaged log as far as it is sound, and give up the changes behind the damage.
     cache : path, optional
@@ -600,7 +605,9 @@ def open(
     """
     size = one_size(list_size, effort)
     kept = cache_options(cache, cache_bytes, cache_mode)
-    options = open_options(memory, threads, interleave, k, size, beam, follow, kept)
+    options = open_options(
+        memory, threads, interleave, k, size, beam, follow, recent_queries, kept
+    )
     path = as_path(path)
     if writable and is_url(path):
         raise InvalidInputError(f"{path}: an index in object storage is not changed: publish anew")

@@ -1,5 +1,7 @@
 """Searching: shapes, effort, statistics, memory, closing."""
 
+import shutil
+
 import numpy as np
 import pytest
 from conftest import clustered, recall
@@ -179,3 +181,21 @@ def test_a_search_ends_with_its_timeout(index, queries):
         for wrong in (-1.0, float("nan"), float("inf")):
             with pytest.raises(pageway.InvalidInputError, match="timeout"):
                 search(timeout=wrong)
+
+
+def test_queries_asked_lately_are_kept_where_that_is_wished(index, queries, tmp_path):
+    path = tmp_path / "copy"
+    shutil.copytree(index.path, path)
+    with pageway.open(path, recent_queries=30) as kept:
+        assert kept.recent_queries().shape == (0, queries.shape[1])
+        kept.search(queries[:20], k=5)
+        np.testing.assert_array_equal(kept.recent_queries(), queries[:20])
+        kept.search(queries[20:40], k=5)
+        recent = {row.tobytes() for row in kept.recent_queries()}
+        assert len(kept.recent_queries()) == 30
+        assert recent < {row.tobytes() for row in queries[:40]}
+        held = dict(kept.stats()["memory"]["parts"])["recent queries"]
+        assert held == 30 * queries[0].nbytes
+        calibration = kept.calibrate(kept.recent_queries())
+        assert calibration["queries"] == 30 and not calibration["held_out"]
+    assert len(index.recent_queries()) == 0

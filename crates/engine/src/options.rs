@@ -226,6 +226,9 @@ pub struct OpenOptions {
     /// How often, at most, a search first looks whether another process has committed a change, and
     /// turns to it: for that search costs a read of the manifest. Never where absent.
     pub follow: Option<Duration>,
+    /// Queries asked lately that are kept, for [`Index::calibrate`](crate::Index::calibrate): their rows
+    /// count as memory. None unless said.
+    pub recent_queries: u32,
     /// Whether pages are read through the page cache of the system, where a build has just written
     /// them.
     pub(crate) through_page_cache: bool,
@@ -241,6 +244,7 @@ impl Default for OpenOptions {
             beam: None,
             k: 10,
             follow: None,
+            recent_queries: 0,
             through_page_cache: false,
         }
     }
@@ -254,6 +258,7 @@ setters!(OpenOptions {
     with_beam: beam = impl Into<Option<u32>>,
     with_k: k = u32,
     with_follow: follow = impl Into<Option<Duration>>,
+    with_recent_queries: recent_queries = u32,
 });
 
 /// How hard a search tries.

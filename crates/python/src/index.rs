@@ -57,6 +57,7 @@ struct OpenSettings {
     beam: Option<u32>,
     /// Seconds.
     follow: Option<f64>,
+    recent_queries: u32,
     /// Directory of the cache of an index in object storage, its bytes, and its mode.
     cache: Option<(PathBuf, String, String)>,
 }
@@ -70,6 +71,7 @@ impl OpenSettings {
             .with_effort(self.list_size.map(Effort::ListSize))
             .with_beam(self.beam)
             .with_follow(seconds("follow", self.follow)?)
+            .with_recent_queries(self.recent_queries)
             .with_k(self.k))
     }
 
@@ -489,6 +491,11 @@ impl Index {
         let (index, ids) = (self.opened()?, ids.as_slice()?);
         let found = py.detach(|| index.vectors(ids)).map_err(to_exception)?;
         Ok(PyArray1::from_vec(py, found))
+    }
+
+    /// The bytes of queries that were asked lately, one after the other.
+    fn recent_queries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        Ok(PyArray1::from_vec(py, self.opened()?.recent_queries()))
     }
 
     /// Ids and bytes of `count` vectors from `first` on, in the order they lie on disk.

@@ -53,7 +53,7 @@ pub(super) fn plan(
 ) -> Result<CalibrationPlan> {
     let from = input.queries.unwrap_or(input.vectors);
     let rows = read_rows(from, &sampled(from, options))?;
-    let ranks = measure::ranks(&[], index.len() - u64::from(nodes.is_some()));
+    let ranks = measure::ranks(index, &[], index.len() - u64::from(nodes.is_some()));
     let mut asked = Queries::new(&rows, index.shape());
     asked.held_out = nodes.as_deref();
     let most = ranks.last().copied().unwrap_or(0);

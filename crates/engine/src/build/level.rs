@@ -1,7 +1,7 @@
 //! Whether lists that queries choose by their dimensions find on average what they should.
 //!
 //! How misses go with dimensions is a power fitted to all lists, taken steeper than it shows. Where
-//! it is too steep, queries of low dimension have shorter lists than they need, which longer ones of
+//! it is too steep, queries of low dimension have shorter lists than they need, which longer ones
 //! the others do not make up for. The queries of the calibration have noted what they miss with
 //! each list, so they tell by how much.
 

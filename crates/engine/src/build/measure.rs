@@ -52,6 +52,10 @@ const FINE_UP_TO: u32 = 64;
 /// Longest list that is measured.
 const LONGEST_LIST: u32 = 8192;
 
+/// Ranks that are measured beside [`RANKS`] where one search notes what is found of all: lists go
+/// from shorter to longer than k there, which no line between two ranks follows.
+const RANKS_BETWEEN: [u32; 3] = [50, 200, 500];
+
 /// Rows whose lengths are looked at.
 const LENGTH_ROWS: u32 = 500;
 
@@ -181,9 +185,14 @@ pub(super) fn lift_of_rows(
 }
 
 /// The usual ranks and `others`, as far as there are so many neighbours; ascending.
-pub(crate) fn ranks(others: &[u32], neighbors: u64) -> Vec<u32> {
+pub(super) fn ranks(index: &Index, others: &[u32], neighbors: u64) -> Vec<u32> {
     let most = u32::try_from(neighbors).unwrap_or(u32::MAX).max(1);
-    let all = RANKS.iter().chain(others);
+    let between: &[u32] = if index.notes_lists() {
+        &RANKS_BETWEEN
+    } else {
+        &[]
+    };
+    let all = RANKS.iter().chain(between).chain(others);
     let mut ranks: Vec<u32> = all.map(|rank| (*rank).clamp(1, most)).collect();
     ranks.sort_unstable();
     ranks.dedup();

@@ -137,7 +137,7 @@ impl Index {
                 (rows, Some(nodes))
             }
         };
-        let ranks = measure::ranks(&options.k, self.len() - u64::from(held_out.is_some()));
+        let ranks = measure::ranks(self, &options.k, self.len() - u64::from(held_out.is_some()));
         let mut asked = Queries::new(&rows, shape);
         asked.held_out = held_out.as_deref();
         let most = ranks.last().copied().unwrap_or(0);

@@ -17,6 +17,7 @@ mod open;
 mod opening;
 mod pool;
 mod recall;
+mod recent;
 mod record;
 mod rows;
 mod sampled;
@@ -56,6 +57,7 @@ use crate::error::Result;
 use crate::options::OpenOptions;
 use filter_room::FilterRoom;
 use pool::WorkerPool;
+use recent::RecentQueries;
 
 /// An index, open for searching. `Send + Sync`: share it between threads.
 pub struct Index {
@@ -73,6 +75,8 @@ pub struct Index {
     filters: PerProcess<FilterRoom>,
     /// When it was last looked whether there is a newer one, where searches do.
     followed: Mutex<Option<Instant>>,
+    /// Queries that were asked lately, where they are to be kept.
+    recent: RecentQueries,
     /// Held while recall is measured that nobody measured before.
     measuring: PerProcess<Mutex<()>>,
     /// Keeps writers away, where they write pages over.

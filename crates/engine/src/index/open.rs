@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::opening::Opening;
 use super::pool::WorkerPool;
+use super::recent::RecentQueries;
 use super::{Head, Index, Version};
 use crate::delta::Delta;
 use crate::error::{Error, ErrorKind, Result};
@@ -181,6 +182,7 @@ impl Index {
             update_bytes,
             lanes: (thread_count(options.threads), options.interleave.max(1)),
             followed: Mutex::new(None),
+            recent: RecentQueries::default(),
             measuring: PerProcess::default(),
             shared: None,
         })
@@ -350,6 +352,11 @@ impl Loading<'_> {
         let filters = manifest.filter_bytes();
         if filters > 0 {
             ledger.reserve(MemoryPart::Filters, filters);
+        }
+        let recent = u64::from(self.options.recent_queries);
+        if recent > 0 {
+            let row_bytes = manifest.spec.shape.vectors().row_bytes() as u64;
+            ledger.reserve(MemoryPart::RecentQueries, recent.saturating_mul(row_bytes));
         }
         opening.reserve(&mut ledger)?;
         if others.is_empty() {

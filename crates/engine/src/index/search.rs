@@ -73,6 +73,7 @@ impl Index {
         }
         check(&self.version(), options)?;
         self.measure_first(options, progress)?;
+        self.note_recent(queries);
         let (version, watch) = (self.version(), Watch::new(options, progress).noting(notes));
         let place = (&*version, queries);
         let list_size = if options.exact {

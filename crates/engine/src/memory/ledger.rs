@@ -37,6 +37,8 @@ pub enum MemoryPart {
     Dead,
     /// What predicates are turned into nodes with.
     Filters,
+    /// Queries that were asked lately.
+    RecentQueries,
     /// Everything that changes take, where an index was opened to be changed.
     Updates,
 }
@@ -58,6 +60,7 @@ impl MemoryPart {
             Self::Patches => "patches",
             Self::Dead => "dead rows",
             Self::Filters => "filters",
+            Self::RecentQueries => "recent queries",
             Self::Updates => "updates",
         }
     }

@@ -3,7 +3,7 @@
 //! All queries share the buffers of the page lane. A query is pumped whenever pages of it have
 //! arrived: its walk hands out the reads it wants now, and works on while they are in flight; or it
 //! is finished and the next query takes its place. One that finds no buffer free waits its turn.
-//! What all of them want after some pages have arrived is submitted together.
+//! What they want after some pages have arrived is submitted together, some reads at a time.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -48,6 +48,7 @@ pub(crate) fn run<'t>(
     take_turns(&mut lanes, &mut turns, (segments, job), &mut means)?;
     while lanes.iter().any(Lane::busy) {
         means.io.wait(means.reads.worth_waking_for(), &mut done)?;
+        means.reads.unsent = 0;
         for completion in done.drain(..) {
             let (number, request) = means.reads.end(completion.buffer).ok_or_else(stray)?;
             completion
@@ -78,13 +79,20 @@ fn take_turns<'t>(
             break;
         }
         turns.pop_front();
+        if means.reads.unsent >= SENT_AT_ONCE {
+            means.send()?;
+        }
     }
     Ok(())
 }
 
 /// Reads in flight for each that is waited for: with fewer a call into the kernel fetches more of
 /// them, and queries wait longer for their first.
-const WAITED_SHARE: usize = 4;
+const WAITED_SHARE: usize = 6;
+
+/// Reads that are handed to the kernel together, while other queries have their turns: the disk is
+/// not left without work for the time of all of them.
+const SENT_AT_ONCE: usize = 16;
 
 /// What all lanes share.
 struct Equipment<'m> {
@@ -97,11 +105,22 @@ struct Equipment<'m> {
     outcomes: Outcomes,
 }
 
+impl Equipment<'_> {
+    /// Hands the reads that were asked for to the kernel.
+    fn send(&mut self) -> Result<()> {
+        self.io.flush()?;
+        self.reads.unsent = 0;
+        Ok(())
+    }
+}
+
 /// The reads in flight, by buffer.
 struct Reads {
     free: Vec<u32>,
     /// Lane, and what it wants.
     asked: Vec<Option<(usize, PageRequest)>>,
+    /// Those that the kernel may not know of yet.
+    unsent: usize,
 }
 
 impl Reads {
@@ -109,6 +128,7 @@ impl Reads {
         Self {
             free: (0..buffers as u32).rev().collect(),
             asked: vec![None; buffers],
+            unsent: 0,
         }
     }
 
@@ -126,6 +146,7 @@ impl Reads {
     /// A buffer for a read of a lane.
     fn begin(&mut self, lane: usize, request: PageRequest) -> Option<u32> {
         let buffer = self.free.pop()?;
+        self.unsent += 1;
         *self.asked.get_mut(buffer as usize)? = Some((lane, request));
         Some(buffer)
     }
