@@ -409,8 +409,8 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
             Queries such as will be asked, or `recent_queries`; rows of the index, held out, where
             absent.
         k : int or sequence of int, optional
-            Numbers of neighbours to measure beside 1, 10, 30, 100, 300 and 1000. Between measured
-            ones list sizes are interpolated.
+            Numbers of neighbours to measure beside 1, 10, 30, 100, 300 and 1000, and others that
+            cost no searches. Between measured ones list sizes are interpolated.
         calibration_queries : int
             Queries to measure with at most, evenly drawn.
         seed : int

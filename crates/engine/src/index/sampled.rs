@@ -36,7 +36,9 @@ impl Index {
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let place = (version, queries);
         let count = queries.rows.len() / queries.shape.row_bytes();
-        let is_sampled = count >= LEAST_QUERIES && watch.notes == Notes::default();
+        // Calibrated with queries of the user there is no margin to save.
+        let has_margin = version.manifest.calibration.held_out;
+        let is_sampled = has_margin && count >= LEAST_QUERIES && watch.notes == Notes::default();
         let known = known_likeness(version, queries, options);
         let (mut answers, outcomes) = match &known {
             Some(known) if is_sampled => self.search_sampled(place, options, known, watch)?,
