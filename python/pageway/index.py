@@ -406,11 +406,10 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         Parameters
         ----------
         queries : array_like, shape (n, d), optional
-            Queries such as will be asked, or `recent_queries`; rows of the index, held out, where
-            absent.
+            Queries such as will be asked (`recent_queries`); held-out rows where absent.
         k : int or sequence of int, optional
-            Numbers of neighbours to measure beside 1, 10, 30, 100, 300 and 1000, and others that
-            cost no searches. Between measured ones list sizes are interpolated.
+            Numbers of neighbours to measure beside 1, 10, 30, 100, 300 and 1000. Between measured
+            ones list sizes are interpolated.
         calibration_queries : int
             Queries to measure with at most, evenly drawn.
         seed : int
@@ -575,8 +574,7 @@ def open(
         turns to it: for that search costs a read of the manifest. Never by default, but by
         `Index.refresh`.
     recent_queries : int
-        Queries that are kept of those asked lately, for `Index.recent_queries`; their bytes count
-        as `memory`.
+        Of those asked lately, how many `Index.recent_queries` keeps; they count as `memory`.
     salvage : bool
         Read a damaged log as far as it is sound, and give up the changes behind the damage.
     cache : path, optional
@@ -603,11 +601,9 @@ def open(
     BusyError
         Another process changes the index.
     """
-    size = one_size(list_size, effort)
     kept = cache_options(cache, cache_bytes, cache_mode)
-    options = open_options(
-        memory, threads, interleave, k, size, beam, follow, recent_queries, kept
-    )
+    sizes = (memory, threads, interleave, k, one_size(list_size, effort), beam)
+    options = open_options(*sizes, follow, recent_queries, kept)
     path = as_path(path)
     if writable and is_url(path):
         raise InvalidInputError(f"{path}: an index in object storage is not changed: publish anew")

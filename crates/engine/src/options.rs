@@ -226,7 +226,7 @@ pub struct OpenOptions {
     /// How often, at most, a search first looks whether another process has committed a change, and
     /// turns to it: for that search costs a read of the manifest. Never where absent.
     pub follow: Option<Duration>,
-    /// Queries asked lately that are kept, for [`Index::calibrate`](crate::Index::calibrate): their rows
+    /// Queries asked lately that are kept, to [calibrate](crate::Index::calibrate) with: their rows
     /// count as memory. None unless said.
     pub recent_queries: u32,
     /// Whether pages are read through the page cache of the system, where a build has just written

@@ -9,8 +9,8 @@
 //! A build searches its own index for held-out vectors whose exact neighbours it computed, for some
 //! k with lists of some sizes each, and stores what it saw. A search that asks for a recall reads
 //! the list size off that surface, for any k. Where misses go with the local dimension of a query,
-//! each query is asked as if for more recall or less, and has a list of its own. Whether queries are
-//! like those that were measured is told by how far they lie from what they find.
+//! each query is asked as if for more recall or less, and has a list of its own. Whether queries
+//! are like those that were measured is told by how far they lie from what they find.
 
 mod curve;
 mod dimension;

@@ -8,9 +8,9 @@ use super::former::StoredCalibration;
 use super::likeness::Likeness;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The ranks k at which recall is measured, in designs where others cost no searches of their own at
-/// some between them too. Between 1 and 30 about the same list serves all; from
-/// there on it grows nearly in proportion.
+/// The ranks k at which recall is measured, in designs where others cost no searches of their own
+/// at some between them too. Between 1 and 30 about the same list serves all; from there on it
+/// grows nearly in proportion.
 pub const RANKS: [u32; 6] = [1, 10, 30, 100, 300, 1000];
 
 /// How many times the misses of rows that stand in for queries are allowed for: queries of another

@@ -51,7 +51,7 @@ impl Kept {
 
 impl Index {
     /// Raw rows of queries that were asked lately, in no order: at most as many as the index was
-    /// opened to keep ([`OpenOptions::recent_queries`](crate::OpenOptions::recent_queries)). Give them to
+    /// opened to keep, which [`OpenOptions`](crate::OpenOptions) says. Give them to
     /// [`Index::calibrate`], and recall is measured on what is really asked.
     pub fn recent_queries(&self) -> Vec<u8> {
         let kept = self.recent.0.get().lock();
