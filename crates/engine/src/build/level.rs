@@ -11,8 +11,9 @@ use crate::calibration::ListPlan;
 const RECALLS: [f32; 3] = [0.8, 0.9, 0.95];
 /// Queries that tell, at least.
 const LEAST_QUERIES: usize = 100;
-/// Times what a plan says that queries may be found to miss.
-const LEVELS: (f64, f64) = (0.5, 2.0);
+/// Times what a plan says that queries may be found to miss. Never fewer: what is promised is less
+/// than the mean that they found, for its error.
+const LEVELS: (f64, f64) = (1.0, 2.0);
 
 /// What queries missed with lists of some sizes.
 pub(super) struct NotedMisses<'n> {
@@ -97,9 +98,9 @@ mod tests {
         // Half of them miss .4 with a list of 2, half .1 with one of 8.
         let half = of([vec![10.0; 60], vec![20.0; 60]].concat());
         assert!((told(&half).unwrap() - 1.25).abs() < 1e-6);
-        // A list of 5 misses .175.
+        // A list of 5 misses .175: less than is said, which is for the error of what is said.
         let middle = of(vec![15.0; 120]);
-        assert!((told(&middle).unwrap() - 0.875).abs() < 1e-6);
+        assert_eq!(told(&middle), Some(1.0));
         assert_eq!(told(&of(vec![15.0; 99])), None);
         assert_eq!(level(&middle, |_| None), None);
         let short = NotedMisses {
