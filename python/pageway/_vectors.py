@@ -76,7 +76,7 @@ class StoredVectors:
 
         Examples
         --------
-        >>> with pageway.open("words.index", recent_queries=1000) as index:
+        >>> with pageway.open("monday.index", recent_queries=100) as index:
         ...     hits = index.search(queries, k=10)
         ...     asked = index.recent_queries()
         >>> asked.shape == queries.shape
