@@ -22,6 +22,8 @@ use crate::truth::{Found, Truth, recall, recall_p5};
 /// Expansions, or page reads where those are more, that a point costs, about: as many as there are
 /// rows, within these.
 const COSTS: (u64, u64) = (8_000, 24_000);
+/// Of few neighbours, of which each query tells little, so many times as much at most.
+const FEW_NEIGHBORS: (u32, u64) = (30, 3);
 /// Queries of a point at least, of k = 1, where one is found or not. Of more neighbours each query
 /// tells more.
 const QUERIES: f32 = 500.0;
@@ -420,6 +422,8 @@ impl Measuring<'_> {
     fn places(&self, list_size: u32) -> Vec<usize> {
         let all = self.plan.truth.query_count();
         let (least, most) = COSTS;
+        let (few, times) = FEW_NEIGHBORS;
+        let most = if self.k <= few { times * most } else { most };
         let budget = self.index.len().clamp(least, most) as f32;
         let expanded = list_size.max(self.expanded_answers()) as f32;
         let affordable = budget / expanded.max(self.pages);

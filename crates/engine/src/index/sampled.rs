@@ -15,6 +15,7 @@ use crate::calibration::{Likeness, Marks, Misses, marks};
 use crate::error::Result;
 use crate::execution::driver::Outcomes;
 use crate::options::{Answers, Effort, Queries, SearchOptions};
+use crate::spec::CodecSpec;
 
 /// Queries of a call of which a sample is taken, at least.
 const LEAST_QUERIES: usize = 256;
@@ -36,8 +37,11 @@ impl Index {
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let place = (version, queries);
         let count = queries.rows.len() / queries.shape.row_bytes();
-        // Calibrated with queries of the user there is no margin to save.
-        let has_margin = version.manifest.calibration.held_out;
+        // Calibrated with queries of the user there is no margin to save. Rows that stand in for
+        // queries miss less where pages are nodes: theirs were grouped about them.
+        let spec = &version.manifest.spec;
+        let are_pages = matches!(spec.layout.codec, CodecSpec::PageNode { .. });
+        let has_margin = version.manifest.calibration.held_out && !are_pages;
         let is_sampled = has_margin && count >= LEAST_QUERIES && watch.notes == Notes::default();
         let known = known_likeness(version, queries, options);
         let (mut answers, outcomes) = match &known {
