@@ -94,9 +94,28 @@ class _FittedDimension(TypedDict):
 
 
 class DimensionFit(_FittedDimension, total=False):
-    """How misses go with the local dimension of a query; ``true_exponent`` where it was fitted."""
+    """How misses go with the local dimension of a query.
+
+    ``true_exponent`` and ``level``, what queries were found to miss beside that, where measured.
+    """
 
     true_exponent: float
+    level: float
+
+
+class Moments(TypedDict):
+    """A mean and a standard deviation over queries."""
+
+    mean: float
+    deviation: float
+
+
+class Likeness(TypedDict):
+    """Logarithms of the distances of queries to their nearest and kth neighbours, and between."""
+
+    nearest: Moments
+    farthest: Moments
+    between: Moments
 
 
 class _MeasuredCurve(TypedDict):
@@ -107,11 +126,13 @@ class _MeasuredCurve(TypedDict):
 class CalibrationCurve(_MeasuredCurve, total=False):
     """Recall and cost by list size, of one number of neighbours; ``dimension`` where it was fitted.
 
-    ``early`` is the same by the least list, for queries that need no longer one.
+    ``early`` is the same by the least list, for queries that need no longer one; ``likeness`` says
+    how far the queries lay from their neighbours.
     """
 
     dimension: DimensionFit
     early: DimensionFit
+    likeness: Likeness
 
 
 class Calibration(TypedDict):
