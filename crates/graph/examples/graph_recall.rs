@@ -60,7 +60,7 @@ fn compare(judge: &Judge<'_>, max_degree: u32, build_list: u32) {
     let spec = PiPnnSpec::new(max_degree, 1.2, 1);
     let bytes = pipnn_bytes(count, set.shape(), &spec, threads);
     judge.rate("PiPNN", bytes, || {
-        let built = pipnn(set, (medoid, &[]), &spec, &pool, &NoProgress);
+        let built = pipnn(set, (medoid, &[]), (&spec, None), &pool, &NoProgress);
         built.unwrap().graph
     });
     let spec = NsgSpec {

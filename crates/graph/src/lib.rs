@@ -53,7 +53,7 @@ pub use packed::ListCode;
 pub use partition::{
     Assigner, COPIES, Partition, PartitionSpec, divide, merge_lists, plan, shard_max_degree,
 };
-pub use pipnn::{PiPnn, PiPnnSpec, pipnn, pipnn_bytes};
+pub use pipnn::{Joined, PiPnn, PiPnnSpec, pipnn, pipnn_bytes};
 pub use placement::{
     Placement, PlacementSpec, overlap_ratio, place, place_clustered, placement_bytes,
 };

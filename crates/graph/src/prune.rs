@@ -73,8 +73,8 @@ impl Pruner {
 
     /// Chooses neighbours of a node among `candidates`, in prune order.
     ///
-    /// The candidates are sorted, distinct, and do not hold the node itself; their distances are
-    /// those to the node. Those beyond the size given to `new` are ignored. `distances` fills in
+    /// The candidates come nearest first, are distinct, and do not hold the node itself; their
+    /// distances are those to the node. Those beyond the size given to `new` are ignored. `distances` fills in
     /// the distances of one candidate to others.
     pub fn prune(
         &mut self,
@@ -82,7 +82,10 @@ impl Pruner {
         spec: PruneSpec,
         mut distances: impl FnMut(NodeId, &[NodeId], &mut [f32]),
     ) -> &[NodeId] {
-        debug_assert!(candidates.is_sorted(), "candidates come nearest first");
+        debug_assert!(
+            candidates.is_sorted_by_key(|candidate| candidate.distance),
+            "candidates come nearest first"
+        );
         self.chosen.clear();
         self.open
             .load(&candidates[..candidates.len().min(self.pairs.len())]);

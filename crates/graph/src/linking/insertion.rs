@@ -216,7 +216,7 @@ impl Frozen<'_> {
         thinning.candidates.clear();
         thinning.candidates.extend_from_slice(search.expanded());
         let fill = spec.first_fill;
-        thinning.thin_candidates(vectors, ListSpec { fill, ..spec.lists })
+        thinning.thin_candidates(vectors, node, ListSpec { fill, ..spec.lists })
     }
 }
 

@@ -53,7 +53,7 @@ impl Thinning {
     ) -> &[NodeId] {
         self.candidates.clear();
         self.add_nodes(vectors, node);
-        self.thin_candidates(vectors, spec)
+        self.thin_candidates(vectors, node, spec)
     }
 
     /// Adds `self.nodes` to the candidates for the list of `node`.
@@ -69,10 +69,16 @@ impl Thinning {
             .extend(scored.map(|(&node, &distance)| Candidate::new(node, distance)));
     }
 
-    /// The list among `self.candidates`, which come in any order: in prune order, then nearest
-    /// first what was kept beside.
-    pub(crate) fn thin_candidates(&mut self, vectors: &dyn Distances, spec: ListSpec) -> &[NodeId] {
+    /// The list of `node` among `self.candidates`, which come in any order: in prune order, then
+    /// nearest first what was kept beside.
+    pub(crate) fn thin_candidates(
+        &mut self,
+        vectors: &dyn Distances,
+        node: NodeId,
+        spec: ListSpec,
+    ) -> &[NodeId] {
         self.candidates.sort_unstable();
+        self.turn_copies(vectors, node);
         let chosen = self
             .pruner
             .prune(&self.candidates, spec.prune, |node, others, out| {
@@ -89,6 +95,22 @@ impl Thinning {
         self.nodes.extend(others.take(missing));
         &self.nodes
     }
+
+    /// Puts the copies of `node` in the order of a ring that it is in. Pruning keeps the first: the
+    /// next of the ring, so that all copies are reached from each; the least number would leave
+    /// those behind it to themselves.
+    fn turn_copies(&mut self, vectors: &dyn Distances, node: NodeId) {
+        let mut own = [0.0];
+        vectors.distance_many(node, &[node], &mut own);
+        let end = self
+            .candidates
+            .partition_point(|candidate| candidate.distance <= own[0]);
+        let copies = self.candidates.get_mut(..end).unwrap_or_default();
+        let before = copies.partition_point(|copy| copy.distance < own[0]);
+        let copies = copies.get_mut(before..).unwrap_or_default();
+        let smaller = copies.partition_point(|copy| copy.node < node);
+        copies.rotate_left(smaller);
+    }
 }
 
 #[cfg(test)]
@@ -96,6 +118,27 @@ mod tests {
     use super::*;
     use crate::testing::Rows;
     use pageway_types::Guide;
+
+    #[test]
+    fn each_copy_names_the_next() {
+        let rows = Rows::f32(2, &[1.0, 2.0, 1.0, 2.0, 5.0, 5.0, 1.0, 2.0]);
+        for guide in [Guide::L2, Guide::Cosine] {
+            let set = rows.set(guide);
+            let mut thinning = Thinning::new(4).expect("memory");
+            let prune = PruneSpec {
+                max_degree: 2,
+                alpha: 1.2,
+            };
+            let next = [1, 3, 0].map(NodeId);
+            for (node, next) in [0, 1, 3].map(NodeId).into_iter().zip(next) {
+                let others = (0..4).map(NodeId).filter(|other| *other != node);
+                thinning.nodes.clear();
+                thinning.nodes.extend(others);
+                let list = thinning.thin(&set, node, ListSpec { prune, fill: 0 });
+                assert_eq!(list.first(), Some(&next), "{guide:?}");
+            }
+        }
+    }
 
     #[test]
     fn what_pruning_leaves_free_is_filled_with_the_nearest() {

@@ -76,7 +76,7 @@ impl Selection<'_> {
         let others = expanded.iter().filter(|candidate| candidate.node != node);
         thinning.candidates.extend(others);
         thinning.add_nodes(self.vectors, node);
-        thinning.thin_candidates(self.vectors, self.list_spec(0))
+        thinning.thin_candidates(self.vectors, node, self.list_spec(0))
     }
 
     /// Bytes that `lists` holds at its peak, with `near` lists of `degree`, which are part of it.

@@ -1,7 +1,7 @@
 //! All pairs of one leaf.
 //!
-//! Rows are multiplied by blocks of a panel with all rows from that block on: each pair once. A
-//! pair counts when it is among the nearest so far of either row, which vector code decides for a
+//! Rows are multiplied by blocks of a panel with all rows from that block on, or behind the rows of
+//! their own graph, whose neighbours are known: each pair once. A pair counts when it is among the nearest so far of either row, which vector code decides for a
 //! whole panel at a time.
 #![expect(
     clippy::indexing_slicing,
@@ -68,8 +68,15 @@ impl Leaf {
         Rows::bytes(leaf, dimension) + Panels::bytes(leaf, dimension) + own as u64
     }
 
-    /// Finds the nearest of each member.
-    pub(super) fn compare(&mut self, vectors: &VectorSet<'_>, members: &[Member], planes: &Panels) {
+    /// Finds the nearest of each member among those that it is compared with: the members from that
+    /// of `first_other` on, and those for which it is such. `first_other` has a place for each
+    /// member, behind that of the member, and ascends.
+    pub(super) fn compare(
+        &mut self,
+        vectors: &VectorSet<'_>,
+        (members, first_other): (&[Member], &[usize]),
+        planes: &Panels,
+    ) {
         let (count, dimension) = (members.len(), self.origin.len());
         self.rows
             .load(vectors, members.iter().map(|member| member.node()));
@@ -83,27 +90,39 @@ impl Leaf {
         self.limits.fill(f32::INFINITY);
         for first in (0..count).step_by(PANEL_ROWS) {
             let end = count.min(first + PANEL_ROWS);
-            let panels = self.panels.from(first / PANEL_ROWS);
+            let panel = first_other[first] / PANEL_ROWS;
+            if panel * PANEL_ROWS >= count {
+                break;
+            }
+            let panels = self.panels.from(panel);
             let products = &mut self.products[..(end - first) * panels.len() / dimension];
             vectors.products()(self.rows.part(first, end), panels, dimension, products);
             for row in first..end {
-                self.scan(row, vectors.near());
+                self.scan((row, first_other[row]), panel, vectors.near());
             }
         }
     }
 
-    /// Tells a row and all rows behind it of each other.
-    fn scan(&mut self, row: usize, near: NearFn) {
-        let (first, lane) = (row / PANEL_ROWS, row % PANEL_ROWS);
-        let norms = &self.rows.norms()[first..];
+    /// Tells a row and all from another on of each other, by products with the rows from panel
+    /// `first` on.
+    fn scan(&mut self, (row, other): (usize, usize), first: usize, near: NearFn) {
+        let (own_panel, lane) = (row / PANEL_ROWS, row % PANEL_ROWS);
+        let norms = self.rows.norms();
+        let own_norm = norms[own_panel][lane];
+        let norms = &norms[first..];
         let limits = self.limits.as_chunks_mut::<PANEL_ROWS>().0;
         let products = &mut self.products[lane * panel_values(norms.len() * PANEL_ROWS, 1)..];
-        let mut behind = u32::MAX << lane << 1;
-        let panels = products.as_chunks_mut().0.iter_mut().zip(norms);
-        for ((distances, others), panel) in panels.zip(first..) {
-            let own = (norms[0][lane], limits[first][lane]);
-            let marks = near(distances, own, others, &limits[panel]) & behind;
-            behind = u32::MAX;
+        let mut wanted = u32::MAX << (other % PANEL_ROWS);
+        let panels = products
+            .as_chunks_mut()
+            .0
+            .iter_mut()
+            .zip(norms)
+            .zip(first..);
+        for ((distances, others), panel) in panels.skip(other / PANEL_ROWS - first) {
+            let own = (own_norm, limits[own_panel][lane]);
+            let marks = near(distances, own, others, &limits[panel]) & wanted;
+            wanted = u32::MAX;
             for other in lanes(marks) {
                 let (distance, other_row) = (distances[other], panel * PANEL_ROWS + other);
                 for (from, to) in [(row, other_row), (other_row, row)] {
@@ -164,7 +183,8 @@ mod tests {
             for count in [300, 1, 2, 5, 32, 33] {
                 let nodes = (0..count).map(NodeId);
                 let members: Vec<_> = nodes.map(|node| Member::new(node, true)).collect();
-                leaf.compare(&set, &members, &planes);
+                let others: Vec<usize> = (1..=members.len()).collect();
+                leaf.compare(&set, (&members, &others), &planes);
                 for row in 0..count as usize {
                     check(&leaf, &set, row, count);
                 }
@@ -201,7 +221,8 @@ mod tests {
         let planes = Panels::random(12, 2, SplitMix64::new(1)).expect("memory");
         let members: Vec<Member> = (0..4).map(|node| Member::new(NodeId(node), true)).collect();
         let mut leaf = Leaf::new(&sizes).expect("memory");
-        leaf.compare(&set, &members, &planes);
+        let others: Vec<usize> = (1..=members.len()).collect();
+        leaf.compare(&set, (&members, &others), &planes);
         assert_eq!(leaf.hash(0, 1), leaf.hash(0, 3));
         assert_eq!(leaf.hash(0, 1), leaf.hash(2, 0));
         assert_eq!(leaf.hash(0, 1), 0xFFF & !leaf.hash(0, 2));

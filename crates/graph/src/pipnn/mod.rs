@@ -16,6 +16,8 @@
 //!          room that is left is filled with the nearest of the others
 //! repair   nodes that cannot be reached from the entry are linked again
 //! ```
+//! Graphs over parts of the nodes are joined in the same way: what each node has is a candidate.
+//!
 //! Where this differs from the paper:
 //! * Two levels with several groups per node, as many leaders at each as it takes for the mean leaf
 //!   to be half full. Leaders are cheap to compare with, and a node whose leaf is cut from an
@@ -48,4 +50,4 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-pub use spec::{PiPnn, PiPnnSpec, pipnn, pipnn_bytes};
+pub use spec::{Joined, PiPnn, PiPnnSpec, pipnn, pipnn_bytes};

@@ -11,7 +11,7 @@ use super::groups::{Groups, Member};
 use super::leaf::Leaf;
 use super::reservoir::{HASH_BITS, Reservoirs, Slot};
 use super::sizes::LeafSizes;
-use crate::error::{GraphError, try_filled};
+use crate::error::{GraphError, try_filled, try_reserved};
 use crate::linking::Workers;
 use crate::matrix::Panels;
 use crate::vectors::VectorSet;
@@ -23,6 +23,8 @@ const PLANES: u64 = u64::MAX;
 pub(super) struct Pairing<'p> {
     pub(super) vectors: &'p VectorSet<'p>,
     pub(super) sizes: &'p LeafSizes,
+    /// The graph that each node has a list of; none where no lists are known.
+    pub(super) parts: &'p [u16],
     pub(super) seed: u64,
     pub(super) progress: &'p dyn Progress,
 }
@@ -38,10 +40,16 @@ impl Pairing<'_> {
         let leaves: Vec<&[Member]> = leaves.iter().collect();
         leaves.par_iter().try_for_each(|members| {
             self.progress.check()?;
-            workers.with(|PairScratch { leaf, offers }| {
-                leaf.compare(self.vectors, members, &planes);
-                offers.collect(leaf, members);
-                offers.hand_over(members, reservoirs);
+            workers.with(|scratch| {
+                scratch.order.arrange(members, self.parts);
+                let PairScratch {
+                    leaf,
+                    order,
+                    offers,
+                } = scratch;
+                leaf.compare(self.vectors, (&order.members, &order.first_other), &planes);
+                offers.collect(leaf, &order.members);
+                offers.hand_over(&order.members, reservoirs);
             });
             self.progress.advance(members.len() as u64);
             Ok(())
@@ -50,7 +58,7 @@ impl Pairing<'_> {
 
     /// Bytes that `fill` holds beside leaves and reservoirs.
     pub(super) fn bytes(sizes: &LeafSizes, threads: usize) -> u64 {
-        let scratch = Leaf::bytes(sizes) + Offers::bytes(sizes);
+        let scratch = Leaf::bytes(sizes) + LeafOrder::bytes(sizes) + Offers::bytes(sizes);
         let planes = Panels::bytes(HASH_BITS, sizes.dimension);
         Workers::<PairScratch>::bytes(threads, scratch).saturating_add(planes)
     }
@@ -59,6 +67,7 @@ impl Pairing<'_> {
 /// What one thread needs.
 struct PairScratch {
     leaf: Leaf,
+    order: LeafOrder,
     offers: Offers,
 }
 
@@ -66,8 +75,45 @@ impl PairScratch {
     fn new(sizes: &LeafSizes) -> Result<Self, GraphError> {
         Ok(Self {
             leaf: Leaf::new(sizes)?,
+            order: LeafOrder::new(sizes)?,
             offers: Offers::new(sizes)?,
         })
+    }
+}
+
+/// The members of a leaf, those of one graph together: who is not compared lies side by side.
+struct LeafOrder {
+    members: Vec<Member>,
+    /// The first that each is compared with, of those behind it.
+    first_other: Vec<usize>,
+}
+
+impl LeafOrder {
+    fn new(sizes: &LeafSizes) -> Result<Self, GraphError> {
+        Ok(Self {
+            members: try_reserved(sizes.leaf, "members")?,
+            first_other: try_reserved(sizes.leaf, "members")?,
+        })
+    }
+
+    fn bytes(sizes: &LeafSizes) -> u64 {
+        (sizes.leaf * (size_of::<Member>() + size_of::<usize>())) as u64
+    }
+
+    fn arrange(&mut self, members: &[Member], parts: &[u16]) {
+        self.members.clear();
+        self.members.extend_from_slice(members);
+        self.first_other.clear();
+        if parts.is_empty() {
+            self.first_other.extend(1..=members.len());
+            return;
+        }
+        let part = |member: &Member| parts[member.node().index()];
+        self.members.sort_by_key(part);
+        for own in self.members.chunk_by(|one, other| part(one) == part(other)) {
+            let end = self.first_other.len() + own.len();
+            self.first_other.resize(end, end);
+        }
     }
 }
 

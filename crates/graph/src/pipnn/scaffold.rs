@@ -12,7 +12,7 @@ use pageway_types::{NodeId, Progress};
 use rayon::prelude::*;
 
 use super::reservoir::Reservoirs;
-use super::spec::PiPnnSpec;
+use super::spec::{PiPnnSpec, add_missing};
 use crate::error::GraphError;
 use crate::graph::AdjacencyLists;
 use crate::linking::{InsertSpec, Insertion, ListSpec, Subset};
@@ -23,6 +23,9 @@ use crate::vectors::VectorSet;
 const SHARE: u32 = 16;
 /// and so many at least, where there are: a small set is linked by searches as a whole.
 const LEAST: u32 = 2048;
+/// The same of graphs that are joined, which have such edges within each.
+const JOINED_SHARE: u32 = 64;
+const JOINED_LEAST: u32 = 512;
 /// Of so many nodes one at most is there for a group of its own.
 const GROUP_SHARE: u32 = 6;
 /// Candidate list of its searches.
@@ -44,12 +47,18 @@ impl Scaffold {
         vectors: &VectorSet<'_>,
         reservoirs: &Reservoirs,
         (entry, guests): (NodeId, &[NodeId]),
-        spec: &PiPnnSpec,
+        (spec, joins): (&PiPnnSpec, bool),
         progress: &dyn Progress,
     ) -> Result<Self, GraphError> {
         let count = vectors.count();
         let seed = spec.seed.rotate_left(STREAM);
-        let mut nodes = sample_nodes(count, (drawn(count.into()) as u32).max(2) - 1, seed);
+        let size = if joins {
+            (JOINED_SHARE, JOINED_LEAST)
+        } else {
+            (SHARE, LEAST)
+        };
+        let drawn = drawn(count.into(), size) as u32;
+        let mut nodes = sample_nodes(count, drawn.max(2) - 1, seed);
         nodes.extend(leaders(reservoirs, count, spec));
         nodes.sort_unstable();
         nodes.dedup();
@@ -80,14 +89,9 @@ impl Scaffold {
         let Ok(at) = self.nodes.binary_search(&node) else {
             return;
         };
-        let near = nodes.len();
-        for position in self.lists.neighbors(NodeId(at as u32)) {
-            let neighbor = self.nodes.get(position.index()).copied();
-            let known = |neighbor: &NodeId| nodes.iter().take(near).any(|node| node == neighbor);
-            if let Some(neighbor) = neighbor.filter(|neighbor| !known(neighbor)) {
-                nodes.push(neighbor);
-            }
-        }
+        let positions = self.lists.neighbors(NodeId(at as u32)).iter();
+        let neighbors = positions.filter_map(|position| self.nodes.get(position.index()));
+        add_missing(neighbors, nodes);
     }
 
     /// Bytes that a scaffold of `count` nodes takes.
@@ -109,12 +113,12 @@ impl Scaffold {
 
 /// Nodes of a scaffold over `count`, at most.
 fn size(count: u64) -> u64 {
-    count.min(drawn(count) + count / u64::from(GROUP_SHARE))
+    count.min(drawn(count, (SHARE, LEAST)) + count / u64::from(GROUP_SHARE))
 }
 
-/// Those that are drawn at random, and the entry.
-fn drawn(count: u64) -> u64 {
-    count.min((count / u64::from(SHARE)).max(LEAST.into()) + 1)
+/// Those that are drawn at random, one of so many and so many at least, and the entry.
+fn drawn(count: u64, (share, least): (u32, u32)) -> u64 {
+    count.min((count / u64::from(share)).max(least.into()) + 1)
 }
 
 /// One node of each group whose nodes have few candidates beside one another; ascending.

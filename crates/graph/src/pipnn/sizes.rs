@@ -19,6 +19,10 @@ const LEADERS: std::ops::RangeInclusive<usize> = 16..=1000;
 /// tenth less time, and searches over vectors of text take a tenth more hops for their recall.
 const RESERVOIR_FACTOR: u32 = 2;
 
+/// Where nodes have lists already, what is missing are neighbours of other graphs: these parts of
+/// the fanout find them, and reservoirs hold no more than a list.
+const JOINED_FANOUT: (u32, u32) = (2, 3);
+
 /// Sizes of a build over `count` nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LeafSizes {
@@ -38,7 +42,26 @@ pub(super) struct LeafSizes {
 
 impl LeafSizes {
     pub(super) fn new(count: u64, dimension: usize, spec: &PiPnnSpec) -> Self {
-        let (leaf, fanout) = (spec.leaf as usize, spec.fanout as usize);
+        Self::of(
+            (count, dimension),
+            spec,
+            (spec.fanout, spec.max_degree * RESERVOIR_FACTOR),
+        )
+    }
+
+    /// Of graphs that are joined.
+    pub(super) fn of_joined(count: u64, dimension: usize, spec: &PiPnnSpec) -> Self {
+        let (of, all) = JOINED_FANOUT;
+        let fanout = (spec.fanout * of).div_ceil(all);
+        Self::of((count, dimension), spec, (fanout, spec.max_degree))
+    }
+
+    fn of(
+        (count, dimension): (u64, usize),
+        spec: &PiPnnSpec,
+        (fanout, reservoir): (u32, u32),
+    ) -> Self {
+        let (leaf, fanout) = (spec.leaf as usize, fanout as usize);
         let leaves = count as f64 * (fanout * SECOND_FANOUT * LEAF_SHARE) as f64 / leaf as f64;
         // Twice the square root: the groups of the second level differ in size.
         let max_leaders = (2.0 * leaves.sqrt()) as usize;
@@ -47,7 +70,7 @@ impl LeafSizes {
             knn: spec.knn as usize,
             fanout,
             max_leaders: max_leaders.clamp(*LEADERS.start(), *LEADERS.end()),
-            reservoir: (spec.max_degree * RESERVOIR_FACTOR) as usize,
+            reservoir: reservoir as usize,
             dimension,
         }
     }

@@ -2,8 +2,9 @@
 
 use pageway_types::{ElementType, Guide, NoProgress, NodeId, VectorShape};
 
-use super::{PiPnn, PiPnnSpec, pipnn, pipnn_bytes};
+use super::{Joined, PiPnn, PiPnnSpec, pipnn, pipnn_bytes};
 use crate::error::GraphError;
+use crate::graph::Graph;
 use crate::linking::testing::{METRICS, assert_prune_order, assert_sound, recall};
 use crate::testing::{Rows, StopAfter, clustered, pool};
 
@@ -20,7 +21,14 @@ const SPEC: PiPnnSpec = PiPnnSpec {
 fn build_on(rows: &Rows, metric: Guide, spec: &PiPnnSpec, threads: usize) -> PiPnn {
     let set = rows.set(metric);
     let entry = NodeId(set.count() / 2);
-    pipnn(&set, (entry, &[]), spec, &pool(threads), &NoProgress).expect("a graph")
+    pipnn(
+        &set,
+        (entry, &[]),
+        (spec, None),
+        &pool(threads),
+        &NoProgress,
+    )
+    .expect("a graph")
 }
 
 #[test]
@@ -102,6 +110,96 @@ fn tight_clusters_are_joined() {
     let queries = Rows::f32(16, &values[..100 * 16]);
     let found = recall(&graph, &rows.set(Guide::L2), &queries, 60);
     assert!(found > 0.95, "{found}");
+}
+
+/// Graphs over `parts` runs of rows, as one that is not connected, and the run of each row.
+fn apart(rows: &[f32], dimension: u32, parts: usize, spec: &PiPnnSpec) -> (Graph, Vec<u16>) {
+    let width = dimension as usize;
+    let each = (rows.len() / width).div_ceil(parts);
+    let (mut lists, mut numbers) = (Vec::new(), Vec::new());
+    for (part, own) in (0u16..).zip(rows.chunks(each * width)) {
+        let first = lists.len() as u32;
+        let graph = build_on(&Rows::f32(dimension, own), Guide::L2, spec, 2).graph;
+        lists.extend((0..graph.count()).map(|node| {
+            let list = graph.neighbors(NodeId(node)).iter();
+            list.map(|other| NodeId(other.0 + first))
+                .collect::<Vec<_>>()
+        }));
+        numbers.resize(lists.len(), part);
+    }
+    let slices = lists.iter().map(Vec::as_slice);
+    let graph = Graph::from_lists(slices, spec.max_degree, NodeId(0)).expect("lists");
+    (graph, numbers)
+}
+
+/// Parts of the same kind, of clusters of their own, and of copies of each other.
+#[test]
+fn joined_graphs_are_as_good_as_one() {
+    let near = clustered(6000, 16, 1.0, 2);
+    let mut far = near.clone();
+    for (at, cluster) in far.chunks_mut(1000 * 16).enumerate() {
+        cluster
+            .iter_mut()
+            .for_each(|value| *value += 100.0 * at as f32);
+    }
+    let copies = near[..1000 * 16].repeat(6);
+    let spec = PiPnnSpec::new(24, 1.2, 1);
+    for (values, least) in [(near, 0.98), (far, 0.98), (copies, 0.85)] {
+        let (lists, parts) = apart(&values, 16, 6, &spec);
+        let rows = Rows::f32(16, &values);
+        let set = rows.set(Guide::L2);
+        let joined = Joined {
+            lists: &lists,
+            parts: &parts,
+        };
+        let build = |threads| {
+            let wanted = (&spec, Some(joined));
+            let built = pipnn(&set, (NodeId(0), &[]), wanted, &pool(threads), &NoProgress);
+            built.expect("a graph").graph
+        };
+        let graph = build(2);
+        assert_sound(&graph, 6000, 24);
+        assert_eq!(graph, build(1));
+        let others: Vec<f32> = values
+            .chunks_exact(16)
+            .step_by(40)
+            .flatten()
+            .copied()
+            .collect();
+        let queries = Rows::f32(16, &others);
+        let (found, one) = (
+            recall(&graph, &set, &queries, 40),
+            recall(
+                &build_on(&rows, Guide::L2, &spec, 2).graph,
+                &set,
+                &queries,
+                40,
+            ),
+        );
+        assert!(found > least && found > one - 0.02, "{found}, {one}");
+    }
+}
+
+#[test]
+fn lists_of_other_nodes_are_not_joined() {
+    let rows = Rows::f32(4, &clustered(100, 4, 1.0, 1));
+    let set = rows.set(Guide::L2);
+    let (lists, parts) = apart(&clustered(90, 4, 1.0, 1), 4, 2, &SPEC);
+    let joined = Joined {
+        lists: &lists,
+        parts: &parts,
+    };
+    let refused = pipnn(
+        &set,
+        (NodeId(0), &[]),
+        (&SPEC, Some(joined)),
+        &pool(1),
+        &NoProgress,
+    );
+    assert!(matches!(
+        refused.err(),
+        Some(GraphError::Parameter { name: "joined", .. })
+    ));
 }
 
 /// Rows that come in so many copies that leaves tell a node of nothing but its own.
@@ -196,7 +294,13 @@ fn guests_are_found_and_leave_the_graph_of_the_others_as_it_is() {
     let guests: Vec<NodeId> = (0..30).map(|at| NodeId(at * 20 + 3)).collect();
     let built = |threads| {
         let entry = NodeId(23);
-        let built = pipnn(&set, (entry, &guests), &SPEC, &pool(threads), &NoProgress);
+        let built = pipnn(
+            &set,
+            (entry, &guests),
+            (&SPEC, None),
+            &pool(threads),
+            &NoProgress,
+        );
         built.expect("a graph")
     };
     let PiPnn { graph, mut order } = built(1);
@@ -227,7 +331,7 @@ fn cancelling_stops_within_a_few_looks() {
     let set = rows.set(Guide::L2);
     for looks in [0, 1, 40, 300, 1500] {
         let stop = StopAfter::new(looks);
-        let refused = pipnn(&set, (NodeId(0), &[]), &SPEC, &pool(2), &stop);
+        let refused = pipnn(&set, (NodeId(0), &[]), (&SPEC, None), &pool(2), &stop);
         let cancelled = matches!(refused, Err(GraphError::Cancelled(_)));
         assert!(cancelled, "{looks} looks");
         let late = stop.late_looks();
@@ -239,8 +343,16 @@ fn cancelling_stops_within_a_few_looks() {
 fn bad_parameters_are_refused() {
     let rows = Rows::f32(1, &[1.0, 2.0]);
     let set = rows.set(Guide::L2);
-    let refusal =
-        |entry, spec| pipnn(&set, (NodeId(entry), &[]), &spec, &pool(1), &NoProgress).err();
+    let refusal = |entry, spec| {
+        pipnn(
+            &set,
+            (NodeId(entry), &[]),
+            (&spec, None),
+            &pool(1),
+            &NoProgress,
+        )
+        .err()
+    };
     assert!(matches!(
         refusal(2, SPEC),
         Some(GraphError::EntryOutOfRange { count: 2, .. })

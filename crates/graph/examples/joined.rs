@@ -1,0 +1,203 @@
+//! Builds every kind of graph over the same rows and prints what each costs and what it is worth.
+//!
+//! ```text
+//! graph_recall <base.u8bin|fbin> <queries> <rows> <max degree> <build list> [l2|ip|cosine]
+//! ```
+//! Recall is that of a greedy search from the entry; hops are the nodes that it expands.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a measuring program: reads a file, prints, and stops at the first surprise"
+)]
+
+use pageway_graph::{Graph, PiPnnSpec, VectorSet, fixed_entries, greedy_search, pipnn};
+use pageway_kernels::KernelSet;
+use pageway_types::{Candidate, ElementType, Guide, NoProgress, NodeId, VectorShape};
+
+const QUERIES: usize = 500;
+const K: usize = 10;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let number = |at: usize| arguments[at].parse::<u32>().unwrap();
+    let (bytes, shape) = read(&arguments[1]);
+    let (queries, _) = read(&arguments[2]);
+    let rows = &bytes[..(number(3) as usize * shape.row_bytes()).min(bytes.len())];
+    let metric = match arguments.get(6).map(String::as_str) {
+        None | Some("l2") => Guide::L2,
+        Some("ip") => Guide::InnerProduct,
+        Some("cosine") => Guide::Cosine,
+        Some(other) => panic!("unknown metric: {other}"),
+    };
+    let set = VectorSet::new(rows, shape, metric, KernelSet::detect().unwrap(), None).unwrap();
+    let judge = Judge::new(&set, &queries, rows, metric);
+    compare(&judge, number(4), number(5));
+}
+
+fn compare(judge: &Judge<'_>, max_degree: u32, _build_list: u32) {
+    let (set, count) = (judge.set, judge.set.count());
+    let pool = rayon::ThreadPoolBuilder::new().build().unwrap();
+    let medoid = fixed_entries(set, 1, 1, &pool, &NoProgress).unwrap()[0];
+    let spec = PiPnnSpec::new(max_degree, 1.2, 1);
+    let mode = std::env::var("MODE").unwrap_or_default();
+    if mode.contains('f') {
+        judge.rate("PiPNN", 0, || {
+            pipnn(set, (medoid, &[]), (&spec, None), &pool, &NoProgress)
+                .unwrap()
+                .graph
+        });
+    }
+    // Segments: shares of 16.
+    let parts: Vec<u32> = std::env::var("PARTS")
+        .unwrap_or("10,2,1,1,1,1".into())
+        .split(',')
+        .map(|v| v.parse().unwrap())
+        .collect();
+    let total: u32 = parts.iter().sum();
+    let bytes = set.shape().row_bytes();
+    let mut part_of = Vec::new();
+    let mut lists: Vec<Vec<NodeId>> = Vec::new();
+    let mut first = 0u32;
+    let rows = judge.rows;
+    let mut done = 0;
+    for part in &parts {
+        done += part;
+        let end = (u64::from(count) * u64::from(done) / u64::from(total)) as u32;
+        let own = &rows[first as usize * bytes..end as usize * bytes];
+        let vectors = VectorSet::new(
+            own,
+            set.shape(),
+            judge.metric,
+            KernelSet::detect().unwrap(),
+            None,
+        )
+        .unwrap();
+        let entry = fixed_entries(&vectors, 1, 1, &pool, &NoProgress).unwrap()[0];
+        let built = pipnn(&vectors, (entry, &[]), (&spec, None), &pool, &NoProgress)
+            .unwrap()
+            .graph;
+        for node in 0..built.count() {
+            part_of.push(done as u16);
+            lists.push(
+                built
+                    .neighbors(NodeId(node))
+                    .iter()
+                    .map(|other| NodeId(other.0 + first))
+                    .collect(),
+            );
+        }
+        first = end;
+    }
+    let known = Graph::from_lists(lists.iter().map(Vec::as_slice), max_degree, medoid).unwrap();
+    judge.rate("joined", 0, || {
+        pipnn(
+            set,
+            (medoid, &[]),
+            (
+                &spec,
+                Some(pageway_graph::Joined {
+                    lists: &known,
+                    parts: &part_of,
+                }),
+            ),
+            &pool,
+            &Told,
+        )
+        .unwrap()
+        .graph
+    });
+}
+
+/// Queries with their true neighbours.
+struct Judge<'j> {
+    set: &'j VectorSet<'j>,
+    queries: Vec<&'j [u8]>,
+    rows: &'j [u8],
+    metric: Guide,
+    truth: Vec<Vec<Candidate>>,
+}
+
+impl<'j> Judge<'j> {
+    fn new(set: &'j VectorSet<'j>, queries: &'j [u8], base: &'j [u8], metric: Guide) -> Self {
+        let nodes: Vec<_> = (0..set.count()).map(NodeId).collect();
+        let mut distances = vec![0.0; nodes.len()];
+        let rows = queries.chunks_exact(set.shape().row_bytes());
+        let queries: Vec<_> = rows.take(QUERIES).collect();
+        let nearest = |query: &&[u8]| {
+            set.query_distance_many(query, &nodes, &mut distances);
+            let scored = nodes.iter().zip(&distances);
+            let mut all: Vec<_> = scored.map(|(&n, &d)| Candidate::new(n, d)).collect();
+            all.select_nth_unstable(K);
+            all.truncate(K);
+            all
+        };
+        let truth = queries.iter().map(nearest).collect();
+        Self {
+            rows: base,
+            metric,
+            set,
+            queries,
+            truth,
+        }
+    }
+
+    fn rate(&self, name: &str, bytes: u64, build: impl FnOnce() -> Graph) {
+        let begun = cpu();
+        let graph = build();
+        let seconds = cpu() - begun;
+        let edges = (0..graph.count()).map(|node| graph.neighbors(NodeId(node)).len());
+        let degree = edges.sum::<usize>() as f64 / f64::from(graph.count());
+        let (mib, repaired) = (bytes >> 20, graph.repaired());
+        println!("{name}: {seconds:.2} s, {mib} MiB, mean degree {degree:.2}, repaired {repaired}");
+        for list_size in [10, 20, 30, 40, 60, 100, 200] {
+            let (mut found, mut hops) = (0, 0);
+            for (query, truth) in self.queries.iter().zip(&self.truth) {
+                let (answer, expanded) =
+                    greedy_search(&graph, self.set, query, list_size, K).unwrap();
+                found += answer.iter().filter(|near| truth.contains(near)).count();
+                hops += expanded;
+            }
+            let count = self.queries.len() as f64;
+            let recall = found as f64 / count / K as f64;
+            let hops = hops as f64 / count;
+            println!("  L {list_size:3}  recall@10 {recall:.4}  hops {hops:.1}");
+        }
+    }
+}
+
+fn read(path: &str) -> (Vec<u8>, VectorShape) {
+    let element = match path.rsplit('.').next() {
+        Some("u8bin") => ElementType::U8,
+        Some("fbin") => ElementType::F32,
+        _ => panic!("unknown extension: {path}"),
+    };
+    let mut bytes = std::fs::read(path).unwrap();
+    let dimension = u32::from_le_bytes(bytes[4..8].try_into().unwrap());
+    bytes.drain(..8);
+    (bytes, VectorShape { dimension, element })
+}
+
+fn cpu() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let f: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    (f[11].parse::<f64>().unwrap() + f[12].parse::<f64>().unwrap()) / 100.0
+}
+
+struct Told;
+impl pageway_types::Progress for Told {
+    fn stage(&self, name: &'static str, _: u64) {
+        println!("    {:.2} {name}", cpu());
+    }
+    fn advance(&self, _: u64) {}
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
