@@ -557,7 +557,7 @@ def open(
         built for.
     update_memory : int or str, optional
         What changes may hold beside it: rows that are in no file yet, and one flush and one merge
-        at a time. An eighth of `memory` by default, or the least that works where that is more.
+        at a time. By default an eighth of `memory`, or the least that works, and 256 MiB to merge.
     threads : int
         Searches that run at the same time; memory is set aside for each as far as it goes, and
         others wait. 0 for all cores.

@@ -57,11 +57,12 @@ impl Graph {
         Ok(Self::new(rows, entry))
     }
 
-    /// A graph from the slots of its rows, as [`Graph::slots`] gives them, without a copy.
+    /// A graph from the slots of its rows, without a copy: the length of each list, the list, and
+    /// zeros up to `max_degree + 1` slots.
     ///
     /// # Errors
     /// As [`Graph::from_lists`], and when slots behind a list are not 0.
-    pub(crate) fn from_slots(
+    pub fn from_slots(
         slots: Vec<NodeId>,
         max_degree: u32,
         entry: NodeId,

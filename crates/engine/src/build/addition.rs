@@ -57,7 +57,8 @@ pub(crate) struct Addition<'a> {
     pub(crate) limits: AdditionLimits,
     /// Rows that stand in for queries where recall is measured on it; none where it is not.
     pub(crate) calibration_queries: u32,
-    /// Segments that the rows come from, where their lists are to be kept if memory is enough.
+    /// Segments that the rows come from, where their lists are to be kept or joined if memory is
+    /// enough.
     pub(crate) kept: Option<KeptLists<'a>>,
     pub(crate) progress: &'a dyn Progress,
 }
@@ -98,7 +99,13 @@ impl Addition<'_> {
         let resident = self.input.vectors.resident().is_some();
         let mut plan = plan(&spec, (rows, resident), self.kind(), self.limits)?;
         if let Some(largest) = self.kept.and_then(|kept| kept.segments.first()) {
-            plan.keep_lists(largest.node_count)?;
+            if spec.keeps_lists() {
+                plan.keep_lists(largest.node_count)?;
+            }
+            let can_join = spec.joins_lists() && plan.can_join();
+            if let BuildKind::Added { joins, .. } = &mut plan.kind {
+                *joins = can_join;
+            }
         }
         let workspace = Workspace::of_writer(self.vfs, self.dir, self.generation);
         workspace.check_space(
@@ -154,6 +161,7 @@ impl Addition<'_> {
         BuildKind::Added {
             trains: self.donor.is_none(),
             calibration_queries: self.calibration_queries,
+            joins: false,
         }
     }
 
@@ -226,6 +234,7 @@ pub(crate) fn check_addition(
     let kind = BuildKind::Added {
         trains: !size.has_donor,
         calibration_queries: size.calibration_queries,
+        joins: false,
     };
     let check = |spec: &IndexSpec| plan(spec, (size.rows, size.resident), kind, limits);
     check(spec)?;

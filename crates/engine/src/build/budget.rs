@@ -77,6 +77,8 @@ pub(super) enum BuildKind {
         trains: bool,
         /// Rows that stand in for queries where recall is measured on it; none where it is not.
         calibration_queries: u32,
+        /// Whether the lists of the segments that its rows come from are joined.
+        joins: bool,
     },
 }
 
@@ -232,6 +234,11 @@ impl BuildPlan {
             adopt(spec, second);
         }
         plan
+    }
+
+    /// Whether the graph joins those that there are over parts of the rows.
+    pub(super) const fn joins(&self) -> bool {
+        matches!(self.kind, BuildKind::Added { joins: true, .. })
     }
 
     /// How the graph of a shard is built; `None` where there are no shards.

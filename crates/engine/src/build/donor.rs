@@ -60,7 +60,7 @@ pub(super) struct DonorLists<'d> {
     reader: Box<dyn ListRead>,
     ordered: Option<&'d OrderedRows>,
     /// Nodes by row, where they are others.
-    nodes: Vec<NodeId>,
+    nodes: Vec<u32>,
     lists: Vec<Vec<NodeId>>,
     /// Nodes of the batches so far.
     read: u32,
@@ -97,14 +97,7 @@ impl<'d> Donor<'d> {
             dir: self.dir,
             segment,
         })?;
-        let mut nodes = Vec::new();
-        if let Some(ordered) = ordered {
-            nodes.resize(segment.node_count as usize, NodeId(0));
-            ordered.for_each(0..segment.node_count, |node, row| {
-                *nodes.get_mut(row as usize).ok_or_else(torn)? = NodeId(node);
-                Ok(())
-            })?;
-        }
+        let nodes = ordered.map_or(Ok(Vec::new()), OrderedRows::nodes)?;
         Ok(DonorLists {
             reader,
             ordered,
@@ -229,7 +222,7 @@ impl DonorLists<'_> {
             }
             let own = neighbors.iter().map(|row| nodes.get(row.index()).copied());
             is_torn |= own.clone().any(|node| node.is_none());
-            list.extend(own.flatten());
+            list.extend(own.flatten().map(NodeId));
         })?;
         if is_torn || rows.is_empty() {
             return Err(torn());

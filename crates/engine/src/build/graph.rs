@@ -1,8 +1,8 @@
 //! The graph of a build: whole, by the algorithm of the spec, or in shards that are merged.
 
 use pageway_graph::{
-    Graph, HnswSpec, Layer, NsgSpec, PiPnnSpec, VamanaSpec, VectorSet, build, build_bytes, hnsw,
-    hnsw_bytes, nsg, nsg_bytes, pipnn, pipnn_bytes,
+    Graph, HnswSpec, Joined, Layer, NsgSpec, PiPnnSpec, VamanaSpec, VectorSet, build, build_bytes,
+    hnsw, hnsw_bytes, nsg, nsg_bytes, pipnn, pipnn_bytes,
 };
 use pageway_types::{Metric, NodeId, Progress, VectorRead, VectorShape};
 use rayon::ThreadPool;
@@ -39,8 +39,13 @@ pub(super) struct GraphInput<'p> {
 }
 
 impl<'p> WholeGraph<'p> {
-    /// Builds the graph of vectors that are in memory, or takes that of `donor` over.
-    pub(super) fn build(input: GraphInput<'p>, donor: Option<&Donor<'_>>) -> Result<Self> {
+    /// Builds the graph of vectors that are in memory, of others over parts of them where some are
+    /// `joined`, or takes that of `donor` over.
+    pub(super) fn build(
+        input: GraphInput<'p>,
+        joined: Option<Joined<'_>>,
+        donor: Option<&Donor<'_>>,
+    ) -> Result<Self> {
         let vectors = input.vectors;
         let rows = vectors.resident().ok_or_else(not_in_memory)?;
         let metric = input.spec.shape.metric;
@@ -54,7 +59,7 @@ impl<'p> WholeGraph<'p> {
         )?;
         let (graph, layers) = match donor {
             Some(donor) => (donor.graph(input.entry, input.progress)?, Vec::new()),
-            None => grow(&set, input)?,
+            None => grow(&set, input, joined)?,
         };
         drop(set);
         Ok(Self {
@@ -90,7 +95,11 @@ impl<'p> WholeGraph<'p> {
     }
 }
 
-fn grow(set: &VectorSet<'_>, input: GraphInput<'_>) -> Result<(Graph, Vec<Layer>)> {
+fn grow(
+    set: &VectorSet<'_>,
+    input: GraphInput<'_>,
+    joined: Option<Joined<'_>>,
+) -> Result<(Graph, Vec<Layer>)> {
     let GraphInput {
         entry,
         guests,
@@ -102,7 +111,7 @@ fn grow(set: &VectorSet<'_>, input: GraphInput<'_>) -> Result<(Graph, Vec<Layer>
         let what = "nodes of this graph have no lists";
         Error::new(ErrorKind::Internal, what)
     })?;
-    algorithm.grow(set, (entry, guests), pool, progress)
+    algorithm.grow(set, (entry, guests, joined), pool, progress)
 }
 
 /// A way to build a graph, with its parameters.
@@ -115,11 +124,11 @@ pub(super) enum Algorithm {
 
 impl Algorithm {
     /// A graph over `set`, and the layers above it, if it has any. `guests` are known to Vamana
-    /// and PiPNN alone.
+    /// and PiPNN alone, lists that are joined to PiPNN.
     pub(super) fn grow(
         &self,
         set: &VectorSet<'_>,
-        (entry, guests): (NodeId, &[NodeId]),
+        (entry, guests, joined): (NodeId, &[NodeId], Option<Joined<'_>>),
         pool: &ThreadPool,
         progress: &dyn Progress,
     ) -> Result<(Graph, Vec<Layer>)> {
@@ -134,7 +143,7 @@ impl Algorithm {
                 (built.base, built.layers)
             }
             Self::PiPnn(spec) => {
-                let built = pipnn(set, (entry, guests), spec, pool, progress)?;
+                let built = pipnn(set, (entry, guests), (spec, joined), pool, progress)?;
                 (built.graph, Vec::new())
             }
         })

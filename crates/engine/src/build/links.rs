@@ -11,6 +11,7 @@ use super::encode::CodeFiles;
 use super::fingerprint::Fingerprint;
 use super::graph::{GraphInput, WholeGraph};
 use super::graph_file::GraphFile;
+use super::joined::{JoinedFile, JoinedLists};
 use super::order::{NodeOrder, order_nodes};
 use super::pipeline::{Pipeline, Stages, not_in_memory};
 use super::reach::relink;
@@ -103,7 +104,15 @@ impl Pipeline<'_> {
             let kept = GraphFile::of(kept, nodes, max_degree).load(entry)?;
             return WholeGraph::of(kept, input);
         }
-        let whole = WholeGraph::build(input, self.donor()?.as_ref())?;
+        let joined = match self.joined_file()? {
+            Some(file) => {
+                let all: Vec<u32> = (0..self.plan.node_count).collect();
+                Some(file.of(&all, entry)?)
+            }
+            None => None,
+        };
+        let joined = joined.as_ref().map(JoinedLists::as_joined);
+        let whole = WholeGraph::build(input, joined, self.donor()?.as_ref())?;
         // The layers of an HNSW graph are not kept, so neither is it.
         if files.scratch.resumes() && whole.layers.is_empty() {
             let mut lists = GraphRows::new(&whole.graph);
@@ -111,6 +120,12 @@ impl Pipeline<'_> {
             files.keep("graph", file.spill(), json!({}))?;
         }
         Ok(whole)
+    }
+
+    /// The lists of the segments that the rows come from, where they are joined.
+    fn joined_file(&self) -> Result<Option<JoinedFile>> {
+        let kept = self.kept.filter(|_| self.plan.joins());
+        kept.map(|kept| self.joined(kept)).transpose()
     }
 
     /// The index whose graph is taken over, where one is.
@@ -289,6 +304,7 @@ impl Pipeline<'_> {
             files,
             pool: self.pool,
             max_norm,
+            joined: self.joined_file()?,
             progress: self.progress,
         };
         build.run(capacity)

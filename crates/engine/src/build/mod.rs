@@ -37,6 +37,7 @@ mod graph_file;
 mod held;
 mod held_out;
 mod ids;
+mod joined;
 mod level;
 mod link;
 mod links;

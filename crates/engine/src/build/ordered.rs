@@ -143,7 +143,19 @@ impl OrderedRows {
         })
     }
 
-    /// The nodes of rows. One pass over the numbers.
+    /// The node of each row.
+    pub(super) fn nodes(&self) -> Result<Vec<u32>> {
+        let mut nodes = vec![0; self.count as usize];
+        self.for_each(0..self.count as u32, |node, row| {
+            if let Some(place) = nodes.get_mut(row as usize) {
+                *place = node;
+            }
+            Ok(())
+        })?;
+        Ok(nodes)
+    }
+
+    /// The nodes of some rows. One pass over the numbers.
     pub(super) fn nodes_of(&self, rows: &[RowId]) -> Result<Vec<NodeId>> {
         let mut wanted: BTreeMap<u32, Option<NodeId>> =
             rows.iter().map(|row| (row.0, None)).collect();

@@ -498,6 +498,7 @@ mod tests {
             threads: 1,
         };
         let kind = BuildKind::Added {
+            joins: false,
             trains: false,
             calibration_queries: 0,
         };

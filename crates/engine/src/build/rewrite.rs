@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use pageway_graph::merge_lists;
-use pageway_types::{NodeId, Progress};
+use pageway_types::{NodeId, Progress, VectorRead};
 
 use super::code_distances::CodeDistances;
 use super::link::{BaseSearch, Linker, found_per_row, is_well_known};
@@ -41,7 +41,7 @@ const SORTED_BYTES: u64 = 4 << 20;
 pub(super) const REWRITE_BYTES: u64 = 16 << 20;
 
 /// The rows of a build, as nodes of the segments that they come from.
-pub(crate) trait KeptRows: Sync {
+pub(crate) trait KeptRows: VectorRead {
     /// The row of a node of a segment, by the number of the segment, if it lives. Rows of a segment
     /// follow those of the one before, in the order of their nodes.
     fn row_of(&self, segment: usize, node: NodeId) -> Option<u32>;
@@ -89,7 +89,7 @@ impl Pipeline<'_> {
     }
 
     /// Shows the lists of the living rows of a segment, some rows at a time; how many those are.
-    fn each_kept(
+    pub(super) fn each_kept(
         &self,
         kept: KeptLists<'_>,
         number: usize,
@@ -105,7 +105,7 @@ impl Pipeline<'_> {
         let floor = segment.spec.graph.max_degree() / 2;
         let mut keeping = Keeping::new(source, &row_of, floor)?;
         let part = kept.rows.codes(number).ok_or_else(torn)?;
-        let vectors = self.input.vectors;
+        let vectors = kept.rows;
         let mut codes = CodeDistances::new(part, vectors.shape())?;
         let (mut living, mut first, mut rows) = (Vec::with_capacity(BATCH), None, 0);
         let (mut raw, last) = (Vec::new(), segment.node_count - 1);

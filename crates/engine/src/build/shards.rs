@@ -20,6 +20,7 @@ use serde_json::Value;
 use super::budget::{BLOCK_BYTES, BuildPlan};
 use super::course::Course;
 use super::deal::Deal;
+use super::joined::{JoinedFile, JoinedLists};
 use super::scratch::StageFiles;
 use super::spill::{Spill, SpillReader, SpillWriter};
 use super::write::ListStream;
@@ -35,6 +36,8 @@ pub(super) struct ShardBuild<'b> {
     pub(super) pool: &'b ThreadPool,
     /// Longest vector of all shards, under the inner product.
     pub(super) max_norm: Option<f32>,
+    /// Lists of the segments that the rows come from, where they are joined.
+    pub(super) joined: Option<JoinedFile>,
     pub(super) progress: &'b Course<'b>,
 }
 
@@ -147,7 +150,10 @@ impl ShardBuild<'_> {
         advise_huge_pages(&rows);
         let set = VectorSet::new(&rows, shape, metric.guide(), kernels, self.max_norm)?;
         let algorithm = self.plan.shard_algorithm().ok_or_else(no_shards)?;
-        let (graph, _) = algorithm.grow(&set, (entry, &[]), self.pool, self.progress)?;
+        let joined = self.joined.as_ref();
+        let joined = joined.map(|file| file.of(&nodes, entry)).transpose()?;
+        let joined = joined.as_ref().map(JoinedLists::as_joined);
+        let (graph, _) = algorithm.grow(&set, (entry, &[], joined), self.pool, self.progress)?;
         self.write_graph(stage, &graph, &nodes)
     }
 

@@ -481,14 +481,20 @@ pub(super) fn peak_temporary_bytes(plan: &BuildPlan) -> u64 {
     let merging = ordering + sharding_bytes(plan).max(merged_bytes(plan) + graph);
     let placed = placed_bytes(plan, ordering + graph);
     let paging = ordering + graph + placed + waiting_bytes(plan);
-    (2 * ordering * 5 / 8).max(merging).max(paging)
+    joined_bytes(plan) + (2 * ordering * 5 / 8).max(merging).max(paging)
 }
 
 /// Bytes that it writes to temporary files.
 pub(super) fn temporary_bytes(plan: &BuildPlan) -> u64 {
     let (ordering, graph) = (ordering_bytes(plan), graph_bytes(plan));
     let placed = placed_bytes(plan, ordering + graph);
-    2 * ordering + sharding_bytes(plan) + graph + placed + waiting_bytes(plan)
+    let own = 2 * ordering + sharding_bytes(plan) + graph + placed + waiting_bytes(plan);
+    own + joined_bytes(plan)
+}
+
+/// Bytes of lists that are joined.
+fn joined_bytes(plan: &BuildPlan) -> u64 {
+    if plan.joins() { plan.joined_bytes() } else { 0 }
 }
 
 /// Bytes of `moved` rows and lists that are placed, and of where they go.

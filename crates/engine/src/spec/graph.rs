@@ -140,6 +140,11 @@ impl GraphSpec {
         matches!(self, Self::Vamana { .. })
     }
 
+    /// Whether lists that nodes have already are taken for candidates.
+    pub const fn takes_lists(&self) -> bool {
+        matches!(self, Self::PiPnn { .. })
+    }
+
     /// Candidate list size while building (L); 0 where nothing is searched.
     pub const fn build_list(&self) -> u32 {
         match self {

@@ -65,6 +65,12 @@ impl IndexSpec {
             && !layout.lists.is_packed()
             && self.graph.grows()
     }
+
+    /// Whether a merge joins the graphs of segments: each node has a list, and they are candidates
+    /// where the graph is made.
+    pub const fn joins_lists(&self) -> bool {
+        self.graph.takes_lists() && !self.layout.codec.is_page_node()
+    }
 }
 
 impl IndexSpec {

@@ -4,7 +4,7 @@
 //! least that flushes a full delta, which the merge has left it; a merge that needs that too lets
 //! no flush run beside it.
 
-use pageway_store::machine::return_freed_memory;
+use pageway_store::machine::{self, return_freed_memory};
 use pageway_types::{Progress, VectorRead};
 
 use super::common::Common;
@@ -28,6 +28,9 @@ const MOST_DRIFT: f64 = 1.3;
 const CHANGED_SHARE: u64 = 5;
 /// Most memory of a flush or merge that is chosen by ourselves.
 const BUILD_BYTES_MAX: u64 = 1 << 40;
+/// Memory of a merge where nobody gave one, and the share of the machine's that it is at most.
+const MERGE_BYTES: u64 = 256 << 20;
+const MACHINE_SHARE: u64 = 8;
 /// Least memory that a flush is tried with.
 pub(super) const BUILD_BYTES: u64 = 8 << 20;
 /// Rows that quantizers must have been trained on to be taken over for more rows than twice as
@@ -102,9 +105,12 @@ impl Common {
     /// What a merge may take: the first that is enough.
     fn room_of(&self, mut room: BuildRoom, version: &Version) -> Result<BuildRoom> {
         if !self.is_bounded() {
-            // In more memory fewer rows go through temporary files.
+            // In more memory fewer rows go through temporary files, each of them twice.
             let limits = &mut room.limits;
-            limits.build_memory = limits.build_memory.max(limits.index_memory);
+            let usual =
+                machine::memory_limit_bytes().map_or(MERGE_BYTES, |all| all / MACHINE_SHARE);
+            let usual = usual.min(MERGE_BYTES).max(limits.index_memory);
+            limits.build_memory = limits.build_memory.max(usual);
             room.limits = least_limits(&room.spec, room.size, room.limits)?;
             if room.spec.keeps_lists() {
                 let longest = version

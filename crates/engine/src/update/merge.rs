@@ -164,7 +164,8 @@ impl Common {
         let _begun = self.upkeep.merger.board.begin();
         let shape = self.index.shape();
         let (lease, version) = self.begin_build();
-        let keeps = version.manifest.spec.keeps_lists();
+        let spec = &version.manifest.spec;
+        let (keeps, joins) = (spec.keeps_lists(), spec.joins_lists());
         let mut order = chosen.to_vec();
         if keeps {
             let nodes = |number: &usize| version.segments.get(*number).map(|own| own.node_count());
@@ -176,11 +177,14 @@ impl Common {
         // Between two turns, as for a flush.
         let living = |_: &mut State, _: &mut _| LivingRows::new(&segments, shape);
         let rows = self.commit.exclusive(living)?;
+        let segments_count = segments.len();
         drop(segments);
         let count = VectorRead::count(&rows);
         let is_full = chosen.len() == version.segments.len();
         let room = self.room_for_merge(&version, (count, is_full))?;
-        let kept = keeps.then_some(KeptLists {
+        // Where many died, what their neighbours had in common is better found anew.
+        let joins = joins && segments_count > 1 && (nodes - count) * DYING_SHARE <= nodes;
+        let kept = (keeps || joins).then_some(KeptLists {
             segments: &entries,
             rows: &rows,
         });

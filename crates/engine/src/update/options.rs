@@ -99,7 +99,8 @@ pub struct UpdateOptions {
     /// Everything that changes may hold beside the memory of searches: rows since the last flush,
     /// dead sets, tables of ids, and one flush and one merge at a time. Where absent: an eighth of
     /// the memory of searches, or the least that works where that is more; and a merge that needs
-    /// more takes as much as searches, or the least that it works with where that is more.
+    /// more takes up to 256 MiB, or an eighth of the machine's memory where that is less; as much
+    /// as searches, or the least that it works with, where that is more.
     pub memory: Option<MemoryWish>,
     /// Part of it that flushes and merges may take; half of it where absent. A merge that needs
     /// what a flush takes lets none run beside it.

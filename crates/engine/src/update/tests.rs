@@ -5,6 +5,7 @@ mod background;
 mod churn;
 mod concurrent;
 mod drift;
+mod joined;
 mod linked;
 mod model;
 mod names;

@@ -41,7 +41,7 @@ impl Joined<'_> {
     fn check(&self, count: u32, max_degree: u32) -> Result<(), GraphError> {
         let is_sound = self.lists.count() == count
             && self.parts.len() == count as usize
-            && self.lists.max_degree() <= max_degree;
+            && self.lists.max_degree() <= 2 * max_degree;
         if is_sound {
             return Ok(());
         }
@@ -53,7 +53,7 @@ impl Joined<'_> {
                 self.lists.max_degree(),
                 self.parts.len()
             ),
-            expected: "a list of at most the max degree and a part for each node",
+            expected: "a list of at most twice the max degree and a part for each node",
         })
     }
 }
@@ -107,7 +107,8 @@ impl PiPnnSpec {
 /// Lists that nodes have in graphs over parts of them, each node in one: what is joined.
 #[derive(Clone, Copy, Debug)]
 pub struct Joined<'j> {
-    /// The lists of all nodes. They lead to nodes of the same part.
+    /// The lists of all nodes, at most twice the max degree long. They lead to nodes of the same
+    /// part.
     pub lists: &'j Graph,
     /// The part of each node.
     pub parts: &'j [u16],
@@ -225,8 +226,8 @@ fn choose(
 ) -> Result<AdjacencyLists, GraphError> {
     let count = vectors.count();
     let mut lists = AdjacencyLists::new(count as usize, spec.max_degree)?;
-    let listed = spec.max_degree as usize * if known.is_some() { 2 } else { 1 };
-    let candidates = reservoirs.capacity() + listed;
+    let listed = spec.max_degree + known.map_or(0, Graph::max_degree);
+    let candidates = reservoirs.capacity() + listed as usize;
     let workers = Workers::new(|| Thinning::new(candidates))?;
     progress.stage("choose neighbors", count.into());
     for_each_row(&mut lists, &workers, progress, |thinning, node, row| {
@@ -261,7 +262,7 @@ pub fn pipnn_bytes(count: u64, shape: VectorShape, spec: &PiPnnSpec, threads: us
     let leaves = Carving::leaf_bytes(count, &sizes);
     let reservoirs = Reservoirs::bytes(count, sizes.reservoir).saturating_add(order);
     let lists = AdjacencyLists::bytes(count, spec.max_degree);
-    let candidates = sizes.reservoir + spec.max_degree as usize;
+    let candidates = sizes.reservoir + 2 * spec.max_degree as usize;
     let thinning = Workers::<Thinning>::bytes(threads, Thinning::bytes(candidates));
     let scaffold = Scaffold::bytes(count, spec);
     let pairing = Pairing::bytes(&sizes, threads);

@@ -133,7 +133,7 @@ impl SegmentPatch<'_> {
         let set = VectorSet::new(self.rows, shape, guide, resolve::kernels()?, None)?;
         let algorithm = algorithm(spec)
             .ok_or_else(|| Error::new(ErrorKind::Internal, "nodes of this graph have no lists"))?;
-        let (graph, _) = algorithm.grow(&set, (NodeId(0), &[]), pool, self.progress)?;
+        let (graph, _) = algorithm.grow(&set, (NodeId(0), &[], None), pool, self.progress)?;
         Ok(Some(graph))
     }
 }

@@ -358,6 +358,7 @@ fn merged(kinds: usize) -> Sample {
         },
         pool: &thread_pool(2).unwrap(),
         max_norm: None,
+        joined: None,
         progress: &Course::of_part(&NoProgress),
     };
     let shards = build.run(1000).unwrap();

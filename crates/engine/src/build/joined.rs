@@ -1,0 +1,163 @@
+//! The lists of the segments that a merge makes one of, for the graph over all of their rows.
+//!
+//! ```text
+//! segment 0: lists -+
+//! segment 1: lists -+-> (node, part, list)... -> of all nodes, or of those of a shard
+//! ```
+//! In one file, in the order of the nodes of the build, which shards read as they read their rows.
+
+use pageway_graph::{Graph, Joined};
+use pageway_types::{NodeId, Progress};
+
+use super::budget::{BuildPlan, STAGE_BYTES};
+use super::ordered::OrderedRows;
+use super::pipeline::Pipeline;
+use super::rewrite::KeptLists;
+use super::sort::Sorter;
+use super::spill::{Spill, SpillReader};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Bytes in which lists are put in the order of nodes, and of those that are read together.
+const SORTED_BYTES: u64 = 3 << 20;
+const READ_BYTES: u64 = 3 << 20;
+/// Memory of a row while lists are put in that order: its node.
+const ROW_BYTES: u64 = size_of::<u32>() as u64;
+
+impl BuildPlan {
+    /// Whether memory is enough to read the lists that are to be joined. A graph over them takes no
+    /// more than one that is made anew.
+    pub(super) fn can_join(&self) -> bool {
+        let rows = u64::from(self.node_count) * ROW_BYTES;
+        STAGE_BYTES + SORTED_BYTES + READ_BYTES + rows <= self.budget_bytes
+    }
+
+    /// Bytes of the lists on disk, as they are read and in order.
+    pub(super) fn joined_bytes(&self) -> u64 {
+        let list = 4 * u64::from(self.spec.graph.max_degree() + 3);
+        2 * u64::from(self.node_count) * list
+    }
+}
+
+impl Pipeline<'_> {
+    /// The lists of segments on disk, in the order of the nodes of this build.
+    pub(super) fn joined(&self, kept: KeptLists<'_>) -> Result<JoinedFile> {
+        let count = self.plan.node_count;
+        self.progress.stage("read lists", count.into());
+        let scratch = &self.workspace.scratch;
+        let stem = scratch.stem("joined");
+        let mut sorter = Sorter::new(&self.workspace.vfs, stem, SORTED_BYTES);
+        let nodes = self.ordered_rows().map(OrderedRows::nodes).transpose()?;
+        let node_of = |row: u32| match &nodes {
+            Some(nodes) => nodes.get(row as usize).copied().ok_or_else(torn),
+            None => Ok(row),
+        };
+        let mut value = Vec::new();
+        for (part, number) in (0u16..).zip(0..kept.segments.len()) {
+            self.each_kept(kept, number, &mut |rows, lists| {
+                for (row, list) in rows.zip(lists) {
+                    value.clear();
+                    value.extend(part.to_le_bytes());
+                    for other in list {
+                        value.extend(node_of(other.0)?.to_le_bytes());
+                    }
+                    sorter.push(&node_of(row)?.to_be_bytes(), &value)?;
+                }
+                Ok(())
+            })?;
+        }
+        let mut out = scratch.writer("joined")?;
+        let mut longest = 0;
+        sorter.finish(&mut |node, value| {
+            let words = (value.len() - size_of::<u16>()) / size_of::<u32>();
+            longest = longest.max(words as u32);
+            out.write(node)?;
+            out.write(&(words as u32).to_le_bytes())?;
+            out.write(value)
+        })?;
+        Ok(JoinedFile {
+            spill: out.finish()?,
+            longest,
+        })
+    }
+}
+
+/// Lists of segments: `(node u32 big-endian, length u32, part u16, neighbours u32...)` repeated,
+/// nodes ascending.
+pub(super) struct JoinedFile {
+    spill: Spill,
+    longest: u32,
+}
+
+/// Lists in memory, of some nodes that are numbered by their places among these.
+pub(super) struct JoinedLists {
+    graph: Graph,
+    parts: Vec<u16>,
+}
+
+impl JoinedLists {
+    pub(super) fn as_joined(&self) -> Joined<'_> {
+        Joined {
+            lists: &self.graph,
+            parts: &self.parts,
+        }
+    }
+}
+
+impl JoinedFile {
+    /// The lists of some nodes, which ascend; of their neighbours those that are among them.
+    pub(super) fn of(&self, nodes: &[u32], entry: NodeId) -> Result<JoinedLists> {
+        let stride = self.longest as usize + 1;
+        let mut slots = vec![NodeId(0); nodes.len() * stride];
+        let mut parts = Vec::with_capacity(nodes.len());
+        let mut reader = self.spill.reader();
+        let mut wanted = nodes.iter().zip(slots.chunks_exact_mut(stride));
+        let mut list = Vec::new();
+        let mut next = wanted.next();
+        while let Some((node, slots)) = next {
+            let (own, part) = read_list(&mut reader, &mut list)?;
+            if own != *node {
+                next = Some((node, slots));
+                continue;
+            }
+            let among = list
+                .iter()
+                .filter_map(|other| nodes.binary_search(other).ok());
+            let mut length = 0;
+            for (slot, place) in slots.iter_mut().skip(1).zip(among) {
+                *slot = NodeId(place as u32);
+                length += 1;
+            }
+            slots
+                .iter_mut()
+                .take(1)
+                .for_each(|slot| *slot = NodeId(length));
+            parts.push(part);
+            next = wanted.next();
+        }
+        let graph = Graph::from_slots(slots, self.longest, entry)?;
+        Ok(JoinedLists { graph, parts })
+    }
+}
+
+/// Reads a list: its node and part.
+fn read_list(reader: &mut SpillReader<'_>, list: &mut Vec<u32>) -> Result<(u32, u16)> {
+    let mut head = [0; 10];
+    if !reader.read(&mut head)? {
+        return Err(torn());
+    }
+    let [a, b, c, d, e, f, g, h, part @ ..] = head;
+    list.clear();
+    for _ in 0..u32::from_le_bytes([e, f, g, h]) {
+        let mut word = [0; 4];
+        if !reader.read(&mut word)? {
+            return Err(torn());
+        }
+        list.push(u32::from_le_bytes(word));
+    }
+    Ok((u32::from_be_bytes([a, b, c, d]), u16::from_le_bytes(part)))
+}
+
+fn torn() -> Error {
+    let what = "the lists of segments that are joined are not those of their rows";
+    Error::new(ErrorKind::Internal, what)
+}
