@@ -12,18 +12,19 @@ if [ ! -e "$work/text/MANIFEST" ]; then
   "$before" delete $text "$work/text" first=64000 rows=0 >/dev/null
 fi
 run() {
-  way=$1 program=$2 rate=$3 target=$4
+  case " ${WAYS:-before after target loose} " in *" $1 "*) ;; *) return ;; esac
   rm -rf "$work/copy"
   cp -r "$work/text" "$work/copy"
   sync
-  echo "{\"turn\": $turn, \"way\": \"$way\", \"rate\": $rate}"
-  taskset -c 1 "$program" beside $text "$work/copy" first=64000 rows=40000 \
-    seconds="${SECONDS_EACH:-22}" rate="$rate" $target
+  echo "{\"turn\": $turn, \"way\": \"$1\", \"rate\": $rate}"
+  taskset -c "${CORES:-1}" "$2" beside $text "$work/copy" first=64000 rows=40000 \
+    seconds="${SECONDS_EACH:-15}" rate="$rate" $3
 }
 for turn in ${TURNS:-1 2 3}; do
-  for rate in 1000 1500; do
-    run before "$before" $rate ""
-    run after "$after" $rate ""
-    run target "$after" $rate target_us=6000
+  for rate in ${RATES:-1000 1500}; do
+    run before "$before" ""
+    run after "$after" ""
+    run target "$after" target_us=6000
+    run loose "$after" target_us=20000
   done
 done

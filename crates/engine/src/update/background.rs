@@ -200,8 +200,8 @@ impl<'w> Paced<'w> {
         }
     }
 
-    /// Rests after a step: as long as its share of time says; and as long as it worked, until a
-    /// search waits for the disk.
+    /// Rests after a step: as long as its share of time says; then until a search waits for the
+    /// disk, where that is less than it worked.
     fn rest(&self) {
         let Ok(mut since) = self.since.try_lock() else {
             return;
@@ -223,13 +223,13 @@ impl<'w> Paced<'w> {
         *since = clock::now();
     }
 
-    /// How long a rest is at least: as searches have a target, or as long as the work where they
-    /// have none, unless there are cores for all.
+    /// How long a rest is at least: as the target of searches has it, or half of the time while
+    /// they have none.
     fn rest_after(&self, worked: Duration) -> Duration {
         match self.index.rest_after(worked, self.work.least_share()) {
             Some(rest) => rest.min(LONGEST),
-            None if self.watching.has_own_core() => Duration::ZERO,
-            None => worked.min(PAUSE),
+            None if self.watching.is_searched() => worked.min(PAUSE),
+            None => Duration::ZERO,
         }
     }
 

@@ -85,10 +85,9 @@ pub(crate) struct Watching<'g> {
 }
 
 impl Watching<'_> {
-    /// Whether nobody searches, or there is a core for each who does and each work beside them.
-    pub(crate) fn has_own_core(&self) -> bool {
-        let searching = self.gaps.searching.load(Ordering::Relaxed);
-        searching == 0 || searching + self.gaps.watching.load(Ordering::Relaxed) <= self.cores
+    /// Whether searches are under way.
+    pub(crate) fn is_searched(&self) -> bool {
+        self.gaps.searching.load(Ordering::Relaxed) > 0
     }
 
     /// Rests while as many threads compute as there are cores, for up to `most`; whether a core is
@@ -130,6 +129,7 @@ mod tests {
         let are_free = || [&one, &two].map(|watching| watching.rest(Duration::ZERO));
         assert_eq!(are_free(), [true, true]);
         gaps.begin_search();
+        assert!(one.is_searched());
         assert_eq!(are_free(), [false, true]);
         let gap = gaps.wait();
         assert_eq!(are_free(), [true, true]);
@@ -139,20 +139,8 @@ mod tests {
         assert_eq!(are_free(), [false, false]);
         gaps.end_search();
         gaps.end_search();
+        assert!(!one.is_searched());
         assert_eq!(are_free(), [true, true]);
-    }
-
-    #[test]
-    fn a_core_is_its_own_where_there_is_one_for_each() {
-        let gaps = SearchGaps::default();
-        let watching = gaps.watch(2);
-        assert!(watching.has_own_core());
-        gaps.begin_search();
-        assert!(watching.has_own_core());
-        let other = gaps.watch(2);
-        assert!(!watching.has_own_core() && !other.has_own_core());
-        gaps.end_search();
-        assert!(watching.has_own_core() && other.has_own_core());
     }
 
     #[test]
