@@ -91,6 +91,7 @@ class _UpdateOptions(TypedDict):
     build_memory: Optional[str]
     threads: int
     salvage: bool
+    latency_target: Optional[float]
 
 class _CreateOptions(TypedDict):
     dimension: int

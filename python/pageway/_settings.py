@@ -136,13 +136,16 @@ def cache_options(
     return as_path(cache), as_memory("cache_bytes", size) or "", mode
 
 
-def update_options(memory: Optional[Memory], salvage: bool) -> _native._UpdateOptions:
-    """What an index that is open to be changed may hold for that."""
+def update_options(
+    memory: Optional[Memory], salvage: bool, latency_target: Optional[float]
+) -> _native._UpdateOptions:
+    """What an index that is open to be changed may take for that."""
     return {
         "memory": as_memory("update_memory", memory),
         "build_memory": None,
         "threads": 1,
         "salvage": bool(salvage),
+        "latency_target": None if latency_target is None else float(latency_target),
     }
 
 

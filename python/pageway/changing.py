@@ -330,7 +330,8 @@ class Changing:
         ``log_bytes``, ``segment_bytes`` and ``temporary_bytes``. ``background`` lists the flush and
         the merge that are under way (``work``, ``stage``, ``done``, ``total``), ``background_failed`` what
         went wrong there and is the error of the next insert, ``merge_refused`` why segments were not
-        merged, ``patch_refused`` why rows became segments where pages were to change."""
+        merged, ``patch_refused`` why rows became segments where pages were to change. ``latency`` has
+        ``target_us``, ``p99_us`` and ``background_share``, where a `latency_target` was given."""
         changes: Dict[str, Any] = json.loads(self._native.changes())
         return changes
 

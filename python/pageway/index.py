@@ -537,6 +537,7 @@ def open(
     follow: Optional[float] = None,
     recent_queries: int = 0,
     salvage: bool = False,
+    latency_target: Optional[float] = None,
     cache: Optional[PathLike] = None,
     cache_bytes: Memory = "1GB",
     cache_mode: str = "codes",
@@ -553,8 +554,7 @@ def open(
         beyond its files is made again first.
     memory : int or str, optional
         Everything the process may hold for this index: bytes, ``"200MB"``, or a share of the raw
-        vectors (``"20%"``). What the codes leave over caches nodes. Default: what the index was
-        built for.
+        vectors (``"20%"``); codes first, then cached nodes. Default: what it was built for.
     update_memory : int or str, optional
         What changes may hold beside it: rows that are in no file yet, and one flush and one merge
         at a time. By default an eighth of `memory`, or the least that works, and 256 MiB to merge.
@@ -564,19 +564,19 @@ def open(
     interleave : int
         Queries of a batch that each thread keeps in flight; fewer when memory is short.
     k, list_size, beam : int, optional
-        Largest values that searches will use, so that memory is set aside for them. Default: enough
-        for a high recall of 10 neighbours. Before a `Index.range` with many results, give its
-        ``limit`` as both `k` and `list_size`.
+        Largest values of searches to come, which memory is set aside for. Default: a high recall of
+        10 neighbours. For `Index.range` with many results, its ``limit`` as `k` and `list_size`.
     effort : int, optional
         The older name of `list_size`; only one of them can be given.
     follow : float, optional
         Seconds after which a search first looks whether another process has committed a change, and
-        turns to it: for that search costs a read of the manifest. Never by default, but by
-        `Index.refresh`.
+        turns to it, which reads the manifest. Never by default, but by `Index.refresh`.
     recent_queries : int
         Of those asked lately, how many `Index.recent_queries` keeps; they count as `memory`.
     salvage : bool
         Read a damaged log as far as it is sound, and give up the changes behind the damage.
+    latency_target : float, optional
+        Seconds that 99 of 100 searches are to stay within: changes and what they take make way.
     cache : path, optional
         Directory on local disk that keeps blocks of an index in object storage. One open index at a
         time has it; it stays when the index is closed.
@@ -608,7 +608,7 @@ def open(
     if writable and is_url(path):
         raise InvalidInputError(f"{path}: an index in object storage is not changed: publish anew")
     if writable:
-        update = update_options(update_memory, salvage)
+        update = update_options(update_memory, salvage, latency_target)
         with naming(path):
             return Index(_native.Index.open_writable(path, options, update), options)
     return _opened(path, options)

@@ -81,7 +81,8 @@ def test_an_index_that_was_built_changes_merges_and_is_copied(tmp_path, vectors,
     path = tmp_path / "built.index"
     pageway.build(path, vectors[:1000], memory="4MB").close()
     reader = pageway.open(path)
-    with pageway.open(path, writable=True, update_memory="32MB") as index:
+    with pageway.open(path, writable=True, update_memory="32MB", latency_target=0.5) as index:
+        assert index.changes["latency"]["target_us"] == 500_000
         assert index.writable and not reader.writable
         index.delete(range(0, 500))
         index.insert(vectors[1000:])

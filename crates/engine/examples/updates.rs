@@ -14,9 +14,9 @@
 //! updates, `callers=16`, `rows=10000` to change, `batch=1` rows of a call, `share=2` percent of
 //! a generation, `generations=50`, `every=10` generations a comparison, `list=` entries of
 //! candidate lists, `queries=200`, `threads=1`, `seconds=20`, `rate=` rows put in a second at
-//! most, `preset=pageway`, `form=`, and `policy.NAME=` for choices in place of the preset's, such
-//! as `policy.update=overwrite`; of `mixed` also `inserts=9`, `deletes=1`, `flush=100`, `every=`
-//! rows from one measure to the next.
+//! most, `target_us=` latency that searches are to stay within, `preset=pageway`, `form=`, and
+//! `policy.NAME=` for choices in place of the preset's, such as `policy.update=overwrite`; of
+//! `mixed` also `inserts=9`, `deletes=1`, `flush=100`, `every=` rows from one measure to the next.
 
 #![allow(
     clippy::unwrap_used,
@@ -206,8 +206,14 @@ impl Bench {
     fn open(&self) -> Writer {
         let update = UpdateOptions::default()
             .with_memory(self.wish("update"))
-            .with_build_memory(self.wish("build"));
+            .with_build_memory(self.wish("build"))
+            .with_latency_target(self.target());
         Writer::open(&self.dir, &self.open_options(), &update).unwrap()
+    }
+
+    fn target(&self) -> Option<Duration> {
+        let target = self.keys.get("target_us")?;
+        Some(Duration::from_micros(target.parse().unwrap()))
     }
 
     fn open_options(&self) -> OpenOptions {

@@ -99,9 +99,9 @@ pub use presets::{Preset, Sizes, choices};
 pub use segment::{FileReport, SegmentDescription, VerifyReport};
 pub use spec::{CacheOverrides, IndexSpec, Overrides};
 pub use update::{
-    Acknowledged, Background, ChangeSummary, Changes, CreateOptions, LogFileSummary, LogSummary,
-    MergeReport, Rows, UpdateOptions, Which, Work, Writer, describe_changes, describe_changes_on,
-    verify, verify_on,
+    Acknowledged, Background, ChangeSummary, Changes, CreateOptions, LatencyState, LogFileSummary,
+    LogSummary, MergeReport, Rows, UpdateOptions, Which, Work, Writer, describe_changes,
+    describe_changes_on, verify, verify_on,
 };
 
 /// What the laboratory, the tools and the suites use beside the engine. None of it is needed to

@@ -38,6 +38,7 @@ impl Server {
             threads: 1,
             recall: 0.95,
             slow: Duration::from_secs(60),
+            latency_target: None,
         };
         let service = Arc::new(Service::open(dir, options).unwrap());
         let app = App::new(Arc::clone(&service), keys, (1, Log(Level::Error))).unwrap();

@@ -155,7 +155,7 @@ impl FilterWish<'_> {
     }
 }
 
-fn seconds(name: &str, seconds: Option<f64>) -> PyResult<Option<Duration>> {
+pub(crate) fn seconds(name: &str, seconds: Option<f64>) -> PyResult<Option<Duration>> {
     let duration = |seconds| {
         Duration::try_from_secs_f64(seconds).map_err(|_| {
             let words = format!("{name} is {seconds}: give seconds, 0 or more");

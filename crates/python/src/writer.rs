@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 
 use crate::convert::{Documents, Keys, Rows, named, schema, wish};
 use crate::error::to_exception;
+use crate::index::seconds;
 
 /// How often a writer at rest is looked after.
 const REST: Duration = Duration::from_secs(1);
@@ -27,6 +28,8 @@ pub(crate) struct UpdateSettings {
     build_memory: Option<String>,
     threads: usize,
     salvage: bool,
+    /// Seconds.
+    latency_target: Option<f64>,
 }
 
 impl UpdateSettings {
@@ -36,7 +39,8 @@ impl UpdateSettings {
             .with_memory(memory(&self.memory)?)
             .with_build_memory(memory(&self.build_memory)?)
             .with_threads(self.threads)
-            .with_salvage(self.salvage))
+            .with_salvage(self.salvage)
+            .with_latency_target(seconds("latency_target", self.latency_target)?))
     }
 }
 

@@ -44,6 +44,10 @@ pub(crate) struct Arguments {
     /// Recall of queries that ask for none
     #[arg(long, default_value_t = 0.95)]
     pub(crate) recall: f32,
+    /// Seconds that 99 of 100 searches of a collection are to stay within while it changes, which
+    /// merges and inserts make way for
+    #[arg(long, value_name = "SECONDS")]
+    latency_target: Option<f64>,
     /// Be a node of this name, which a router asks for shards: points do not change then, but those
     /// of partitions
     #[arg(long, value_name = "NAME")]
@@ -129,6 +133,15 @@ impl Arguments {
     /// Bytes of memory.
     pub(crate) fn memory(&self) -> Result<u64> {
         bytes_of(self.memory, LEAST_MEMORY)
+    }
+
+    /// What searches are to stay within.
+    pub(crate) fn latency_target(&self) -> Result<Option<Duration>> {
+        let target = |seconds: f64| {
+            let target = Duration::try_from_secs_f64(seconds);
+            target.map_err(|error| Error::invalid(format!("--latency-target {seconds}: {error}")))
+        };
+        self.latency_target.map(target).transpose()
     }
 
     /// Searches at a time.

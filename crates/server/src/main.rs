@@ -77,6 +77,7 @@ fn open(arguments: &Arguments, threads: usize) -> Result<Service> {
         threads,
         recall: arguments.recall,
         slow: arguments.listening.slow()?,
+        latency_target: arguments.latency_target()?,
     };
     let service = Service::open(&arguments.data_dir, options);
     let mut service = service.map_err(|failure| internal(failure.text))?;

@@ -33,6 +33,8 @@ pub struct ServiceOptions {
     pub recall: f32,
     /// Requests that take longer are told of.
     pub slow: Duration,
+    /// What the latency of searches is to stay within while collections change, if anything.
+    pub latency_target: Option<Duration>,
 }
 
 /// Part of the memory that is for requests: their bodies and their answers.
@@ -69,7 +71,11 @@ impl Service {
         Ok(Self {
             registry: Registry::open(&vfs, dir)?,
             snapshots: SnapshotFolder::open(&vfs, dir)?,
-            shelf: Shelf::new(options.memory - request_bytes, options.threads),
+            shelf: Shelf::new(
+                options.memory - request_bytes,
+                options.threads,
+                options.latency_target,
+            ),
             metrics: Metrics::default(),
             recall: options.recall,
             recall_samples: RecallSamples::default(),

@@ -38,6 +38,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(crate) struct Shelf {
     budget: u64,
     threads: usize,
+    latency_target: Option<Duration>,
     places: Mutex<HashMap<u64, Arc<ShelfPlace>>>,
     /// Bytes of all that is open or opening.
     taken: Mutex<u64>,
@@ -84,11 +85,12 @@ impl Wanted<'_> {
 }
 
 impl Shelf {
-    /// With so much memory, for so many searches at a time.
-    pub(crate) fn new(budget: u64, threads: usize) -> Self {
+    /// With so much memory, for so many searches at a time, that are to stay within a latency.
+    pub(crate) fn new(budget: u64, threads: usize, latency_target: Option<Duration>) -> Self {
         Self {
             budget,
             threads,
+            latency_target,
             places: Mutex::default(),
             taken: Mutex::new(0),
             clock: AtomicU64::new(0),
@@ -195,6 +197,7 @@ impl Shelf {
                 search: each,
                 update,
                 threads: self.threads,
+                latency_target: self.latency_target,
             };
             let opened = wanted.opened(memory);
             match opened {
@@ -455,6 +458,7 @@ mod tests {
             threads: 1,
             recall: 0.9,
             slow: Duration::from_secs(1),
+            latency_target: None,
         };
         let service = Service::open(dir, options).unwrap();
         let body = json!({"vectors": {"size": 4, "distance": "Dot"}});

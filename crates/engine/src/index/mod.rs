@@ -9,6 +9,7 @@ mod exact;
 mod filter;
 mod filter_check;
 mod filter_room;
+mod latency;
 mod matches;
 mod names;
 mod neighbors;

@@ -1,11 +1,13 @@
 //! Opening: the memory budget is divided first, then things are loaded.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use pageway_store::{DirectoryLock, IoProbe, OsVfs, PerProcess, Vfs, clock};
 use serde::Serialize;
 
+use super::latency::LatencyControl;
 use super::opening::Opening;
 use super::pool::WorkerPool;
 use super::recent::RecentQueries;
@@ -13,6 +15,7 @@ use super::{Head, Index, Version};
 use crate::delta::Delta;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::Segment;
+use crate::execution::driver::Watching;
 use crate::manifest::Manifest;
 use crate::memory::{Ledger, MemoryPart, check_room};
 use crate::options::OpenOptions;
@@ -287,9 +290,26 @@ impl Index {
         self.options.memory.is_none()
     }
 
-    /// Whether searches are under way.
-    pub(crate) fn is_searched(&self) -> bool {
-        self.pool.is_lent()
+    /// When searches wait for pages, for work in all cores meanwhile.
+    pub(crate) fn watch(&self) -> Watching<'_> {
+        self.pool.gaps().watch(thread_count(0) as u32)
+    }
+
+    /// What keeps the latency of searches at a target, where they have one.
+    pub(crate) fn latency(&self) -> Option<MutexGuard<'_, LatencyControl>> {
+        self.pool.latency()
+    }
+
+    /// How long to rest after so much work beside searches that gets a share of `least`, where
+    /// these have a target.
+    pub(crate) fn rest_after(&self, worked: Duration, least: f64) -> Option<Duration> {
+        let share = self.latency()?.share(clock::now()).max(least);
+        Some(worked.mul_f64(1.0 / share - 1.0))
+    }
+
+    /// Gives searches of this process a target for their latency, once.
+    pub(crate) fn aim_at(&self, target: Duration) {
+        self.pool.aim_at(target);
     }
 
     /// How reads reach the disk.

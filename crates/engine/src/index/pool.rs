@@ -1,14 +1,14 @@
 //! Workers of an open index: kept for the next search, never more than the memory set aside for
 //! them.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use pageway_store::{PerProcess, Process, clock};
 
+use super::latency::LatencyControl;
 use crate::error::{Error, Result};
-use crate::execution::driver::{self, Job, Outcomes, Worker, WorkerShape, timed_out};
+use crate::execution::driver::{self, Job, Outcomes, SearchGaps, Worker, WorkerShape, timed_out};
 use crate::execution::{MetRows, Segment};
 use crate::memory::format_bytes;
 
@@ -33,8 +33,10 @@ pub(crate) struct WorkerPool {
 struct Shared {
     state: Mutex<PoolState>,
     returned: Condvar,
-    /// Workers that are lent.
-    lent: AtomicU32,
+    /// Of workers that are lent.
+    gaps: SearchGaps,
+    /// Where searches have a target.
+    latency: OnceLock<Mutex<LatencyControl>>,
 }
 
 #[derive(Default)]
@@ -113,9 +115,21 @@ impl WorkerPool {
         self.shared.get().lock().peak
     }
 
-    /// Whether a worker is lent out.
-    pub(crate) fn is_lent(&self) -> bool {
-        self.shared.get().lent.load(Ordering::Relaxed) > 0
+    /// When searches wait.
+    pub(crate) fn gaps(&self) -> &SearchGaps {
+        &self.shared.get().gaps
+    }
+
+    /// What keeps their latency at a target, where they have one.
+    pub(crate) fn latency(&self) -> Option<MutexGuard<'_, LatencyControl>> {
+        let control = self.shared.get().latency.get()?;
+        Some(control.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Gives searches of this process a target, once.
+    pub(crate) fn aim_at(&self, target: Duration) {
+        let control = || Mutex::new(LatencyControl::new(target));
+        self.shared.get().latency.get_or_init(control);
     }
 
     /// Workers that were made so far.
@@ -141,7 +155,7 @@ impl WorkerPool {
         let mut state = shared.lock();
         loop {
             if let Some(Idle { worker, bytes, .. }) = state.take(wanted) {
-                shared.lent.fetch_add(1, Ordering::Relaxed);
+                shared.gaps.begin_search();
                 return Ok(Some(Lease {
                     owner: Process::current(),
                     shared,
@@ -178,7 +192,7 @@ impl Shared {
         state.peak = state.peak.max(state.held);
         state.made += 1;
         drop(state);
-        self.lent.fetch_add(1, Ordering::Relaxed);
+        self.gaps.begin_search();
         let mut lease = Lease {
             owner: Process::current(),
             shared: self,
@@ -267,7 +281,7 @@ impl Lease<'_> {
         let Some(worker) = &mut self.worker else {
             return Ok(Outcomes::default());
         };
-        let mut outcomes = driver::run(segments, job, worker)?;
+        let mut outcomes = driver::run(segments, job, worker, &self.shared.gaps)?;
         outcomes.met = worker.take_met();
         // One that records is not for everybody.
         if !worker.is_traced() {
@@ -305,7 +319,7 @@ impl Drop for Lease<'_> {
             return;
         }
         drop(worker);
-        self.shared.lent.fetch_sub(1, Ordering::Relaxed);
+        self.shared.gaps.end_search();
         self.shared.lock().held -= self.bytes;
         self.shared.returned.notify_all();
     }

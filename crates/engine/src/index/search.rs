@@ -1,7 +1,9 @@
 //! Searching an open index: from options to workers, from workers to answers.
 
 use std::sync::atomic::AtomicUsize;
+use std::time::{Duration, Instant};
 
+use pageway_store::clock;
 use pageway_types::{NoProgress, NodeId, Progress};
 
 use super::collect::collect;
@@ -74,6 +76,7 @@ impl Index {
         check(&self.version(), options)?;
         self.measure_first(options, progress)?;
         self.note_recent(queries);
+        let begun = clock::now();
         let (version, watch) = (self.version(), Watch::new(options, progress).noting(notes));
         let place = (&*version, queries);
         let list_size = if options.exact {
@@ -95,7 +98,23 @@ impl Index {
         if queries.wants_attributes || queries.wants_names {
             version.add_documents(queries, &mut answers)?;
         }
+        self.note_latency(&answers, begun);
         Ok((answers, outcomes))
+    }
+
+    /// Notes how long a call took, of several queries each of them, where searches have a target.
+    fn note_latency(&self, answers: &Answers, begun: Instant) {
+        let Some(mut control) = self.latency() else {
+            return;
+        };
+        let now = clock::now();
+        if let [_] = answers.stats.as_slice() {
+            control.note(now.saturating_duration_since(begun), now);
+            return;
+        }
+        for stats in &answers.stats {
+            control.note(Duration::from_nanos(stats.latency_ns), now);
+        }
     }
 
     /// The smallest list size that is calibrated to reach `recall`@`k`.

@@ -24,11 +24,14 @@ use pageway_types::Progress;
 use super::board::Board;
 use super::common::Common;
 use crate::error::{Error, ErrorKind, Result};
+use crate::execution::driver::Watching;
 use crate::index::Index;
 
-/// Longest pause of a flush or merge for the sake of searches, at a time.
+/// Longest rest of a flush or merge before it looks whether it is still to rest; and until a gap.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Shortest work between two pauses.
+/// Longest rest for the sake of a latency.
+const LONGEST: Duration = Duration::from_millis(200);
+/// Shortest work between two rests.
 const SPELL: Duration = Duration::from_millis(1);
 /// Segments at which flushes wait for the merge that is under way.
 const PILE: usize = 32;
@@ -52,6 +55,15 @@ impl Upkeep {
         match self {
             Self::Flush => "flush",
             Self::Merge => "merge",
+        }
+    }
+
+    /// Its least share of time: changes come to wait for a flush that is held back for long, which
+    /// then hurries.
+    fn least_share(self) -> f64 {
+        match self {
+            Self::Flush => 0.5,
+            Self::Merge => 0.0,
         }
     }
 
@@ -147,7 +159,7 @@ fn run(work: Upkeep, common: &Arc<Common>) {
     let board = &work.thread(common).board;
     let _ended = Ended(board);
     while board.take() {
-        match work.run(common, &Paced::new(board, &common.index)) {
+        match work.run(common, &Paced::new(work, board, &common.index)) {
             Ok(()) => {}
             // Who cancelled knows.
             Err(error) if error.kind() == ErrorKind::Cancelled => {}
@@ -167,37 +179,63 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// Progress that callers can look at; work that rests while others search.
+/// Progress that callers can look at; work in steps that go on in the gaps of searches.
 struct Paced<'w> {
+    work: Upkeep,
     board: &'w Board,
     index: &'w Index,
+    watching: Watching<'w>,
     /// When it last rested, or had no reason to.
     since: Mutex<Instant>,
 }
 
 impl<'w> Paced<'w> {
-    fn new(board: &'w Board, index: &'w Index) -> Self {
+    fn new(work: Upkeep, board: &'w Board, index: &'w Index) -> Self {
         Self {
+            work,
             board,
             index,
+            watching: index.watch(),
             since: Mutex::new(clock::now()),
         }
     }
 
-    /// Gives searches as much time as was worked since the last time, up to a limit: half of the
-    /// processor and of the disk. Not while changes wait.
+    /// Rests after a step: as long as its share of time says; then until a search waits for the
+    /// disk, where that is less than it worked.
     fn rest(&self) {
         let Ok(mut since) = self.since.try_lock() else {
             return;
         };
-        let worked = clock::now().saturating_duration_since(*since);
+        let begun = clock::now();
+        let worked = begun.saturating_duration_since(*since);
         if worked < SPELL {
             return;
         }
-        if self.index.is_searched() && !self.board.is_awaited() {
-            thread::sleep(worked.min(PAUSE));
+        let rest = self.rest_after(worked);
+        while !self.is_urgent() {
+            let left = rest.saturating_sub(clock::now().saturating_duration_since(begun));
+            if left.is_zero() {
+                self.watching.rest(worked.min(PAUSE).saturating_sub(rest));
+                break;
+            }
+            thread::sleep(left.min(PAUSE));
         }
         *since = clock::now();
+    }
+
+    /// How long a rest is at least: as the target of searches has it, or half of the time while
+    /// they have none.
+    fn rest_after(&self, worked: Duration) -> Duration {
+        match self.index.rest_after(worked, self.work.least_share()) {
+            Some(rest) => rest.min(LONGEST),
+            None if self.watching.is_searched() => worked.min(PAUSE),
+            None => Duration::ZERO,
+        }
+    }
+
+    /// Whether others wait for the work, or for its end.
+    fn is_urgent(&self) -> bool {
+        self.board.is_awaited() || self.board.is_cancelled()
     }
 }
 

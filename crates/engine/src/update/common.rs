@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use pageway_store::{DirectoryLock, GroupCommit, LogWriter, Process, Vfs};
 
-use super::options::{Changes, UpdateOptions, Work};
+use super::options::{Changes, LatencyState, UpdateOptions, Work};
 use super::state::State;
 use super::upkeep::{BuildLease, UpkeepState};
 use crate::build::AdditionLimits;
@@ -144,7 +145,19 @@ impl Common {
                 .iter()
                 .filter_map(|board| board.background())
                 .collect(),
+            latency: self.latency(),
             background_failed: boards.iter().find_map(|board| board.failure()),
+        })
+    }
+
+    /// How searches fare, where they have a target.
+    fn latency(&self) -> Option<LatencyState> {
+        let control = self.index.latency()?;
+        let microseconds = |time: Duration| time.as_secs_f64() * 1e6;
+        Some(LatencyState {
+            target_us: microseconds(control.target()),
+            p99_us: control.p99().map(microseconds),
+            background_share: control.last_share(),
         })
     }
 }

@@ -46,7 +46,8 @@ mod verify;
 mod writer;
 
 pub use options::{
-    Acknowledged, Background, Changes, CreateOptions, MergeReport, Rows, UpdateOptions, Which, Work,
+    Acknowledged, Background, Changes, CreateOptions, LatencyState, MergeReport, Rows,
+    UpdateOptions, Which, Work,
 };
 pub use summary::{
     ChangeSummary, LogFileSummary, LogSummary, describe_changes, describe_changes_on,

@@ -80,6 +80,12 @@ impl Writer {
     ) -> Result<Self> {
         // Before the lock, which would make a directory that is no index into something.
         Manifest::read(vfs.as_ref(), dir)?;
+        if options
+            .latency_target
+            .is_some_and(|target| target.is_zero())
+        {
+            return Err(Error::invalid("a latency target is more than zero"));
+        }
         let lock = DirectoryLock::acquire(vfs.as_ref(), dir)?;
         let mut opening = WriterOpening {
             vfs,
@@ -99,6 +105,9 @@ impl Writer {
         let manifest = opening.manifest.clone();
         let place = (opening.vfs, opening.dir);
         let index = Index::open_to_change(place, manifest, (open, division.update_bytes))?;
+        if let Some(target) = options.latency_target {
+            index.aim_at(target);
+        }
         let writer = opening.prepare(&index, &division)?;
         let (mut state, log, replayed) = opening.recover(&index, &division, writer)?;
         let persisted = opening.persisted()?;

@@ -1,5 +1,7 @@
 //! What a caller may ask of a writer, and what it answers.
 
+use std::time::Duration;
+
 use pageway_attributes::Schema;
 use pageway_store::Durability;
 use pageway_types::{Metric, VectorShape};
@@ -115,6 +117,10 @@ pub struct UpdateOptions {
     /// Whether flushes and merges run in the thread that finds the delta full, so that what is
     /// written depends on the calls alone.
     pub in_foreground: bool,
+    /// What the 99th percentile of the latency of searches is to stay within, if that is possible:
+    /// while it does not, merges get less time, a thirty-second of it at least, flushes a half at
+    /// least, and a batch of rows is put in up to 31 ms later. More than zero.
+    pub latency_target: Option<Duration>,
 }
 
 impl UpdateOptions {
@@ -157,6 +163,13 @@ impl UpdateOptions {
     #[must_use]
     pub fn with_in_foreground(mut self, in_foreground: bool) -> Self {
         self.in_foreground = in_foreground;
+        self
+    }
+
+    /// The same with this target for the latency of searches.
+    #[must_use]
+    pub fn with_latency_target(mut self, target: impl Into<Option<Duration>>) -> Self {
+        self.latency_target = target.into();
         self
     }
 }
@@ -296,6 +309,19 @@ pub struct Background {
     pub total: u64,
 }
 
+/// The latency of searches against its target.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct LatencyState {
+    /// What it is to stay within, in microseconds.
+    pub target_us: f64,
+    /// The 99th percentile of the last hundred searches or so, in microseconds.
+    pub p99_us: Option<f64>,
+    /// Share of time that merges get while searches come and nobody waits, and flushes where it is
+    /// more than a half.
+    pub background_share: f64,
+}
+
 /// What has changed since an index was built, and what that takes.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 #[non_exhaustive]
@@ -331,6 +357,8 @@ pub struct Changes {
     pub patch_refused: Option<String>,
     /// The flush and the merge that are under way.
     pub background: Vec<Background>,
+    /// How searches fare beside them, where they have a target.
+    pub latency: Option<LatencyState>,
     /// What went wrong in the background and was told nobody yet.
     pub background_failed: Option<String>,
 }

@@ -2,6 +2,8 @@
 //! them.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use pageway_store::{Durability, Room};
 use pageway_types::NoProgress;
@@ -20,6 +22,8 @@ use crate::source::{
 
 /// Ids that are deleted by one record.
 pub(super) const RECORD_IDS: usize = 8192;
+/// Work that a batch is taken for, where searches have a target.
+const BATCH_TIME: Duration = Duration::from_millis(1);
 /// Memory that ids of a call are compared in.
 const UNIQUE_BYTES: u64 = 1 << 20;
 
@@ -84,6 +88,7 @@ impl Common {
             } else {
                 Durability::Deferred
             };
+            self.admit();
             let mut waiting = Some(batch);
             while let Some(batch) = waiting.take() {
                 let batch = if replaces_named {
@@ -103,6 +108,14 @@ impl Common {
             }
         }
         Ok(sum)
+    }
+
+    /// Lets searches go first that take longer than they are to.
+    fn admit(&self) {
+        let rest = self.index.rest_after(BATCH_TIME, 0.0).unwrap_or_default();
+        if !rest.is_zero() {
+            thread::sleep(rest);
+        }
     }
 
     /// Puts a batch through the log, and adds up what it did.

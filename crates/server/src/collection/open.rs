@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::time::Duration;
 
 use pageway::server::create_directory;
 use pageway::{
@@ -57,7 +58,7 @@ pub(super) struct WriteOrder {
     pub(super) broken: Option<Failure>,
 }
 
-/// Memory of a collection.
+/// Memory of a collection, and what its searches are to stay within.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct OpenMemory {
     /// Of the searches of an index, bytes.
@@ -66,6 +67,8 @@ pub(crate) struct OpenMemory {
     pub(crate) update: Option<u64>,
     /// Searches at the same time.
     pub(crate) threads: usize,
+    /// Latency of searches beside changes, if any.
+    pub(crate) latency_target: Option<Duration>,
 }
 
 impl OpenMemory {
@@ -110,7 +113,8 @@ impl OpenCollection {
         let open = memory.options();
         let update = UpdateOptions::default()
             .with_memory(memory.update.map(MemoryWish::Bytes))
-            .with_threads(1);
+            .with_threads(1)
+            .with_latency_target(memory.latency_target);
         let writer = |number| {
             let dir = dir.join(format!("v{number}"));
             Writer::open_on(vfs, &dir, &open, &update)

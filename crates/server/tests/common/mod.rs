@@ -79,6 +79,7 @@ impl Server {
             threads: 2,
             recall: 0.95,
             slow: Duration::ZERO,
+            latency_target: None,
         };
         let service = Arc::new(Service::open(dir, options).unwrap());
         let app = App::new(Arc::clone(&service), keys, (2, Log(Level::Error))).unwrap();

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use pageway_store::{AlignedBuffers, clock};
 
 use super::super::{Origin, PageRequest, Search, Segment};
+use super::gaps::SearchGaps;
 use super::multiplex::{nanoseconds_since, segment_of};
 use super::{Job, Outcomes, Worker, timed_out};
 use crate::error::Result;
@@ -18,6 +19,7 @@ pub(crate) fn run<'t>(
     segments: &'t [Segment],
     job: &Job<'t>,
     worker: &'t mut Worker,
+    gaps: &SearchGaps,
 ) -> Result<Outcomes> {
     let mut outcomes = Outcomes::default();
     let Worker {
@@ -37,6 +39,7 @@ pub(crate) fn run<'t>(
             (segments, job.lists.sizes.beam),
             &mut search,
             (&mut page, staging),
+            gaps,
         )?;
         let mut finished = outcomes.end(&mut search, job.near)?;
         let stats = &mut finished.stats;
@@ -61,6 +64,7 @@ fn walk(
     (segments, beam): (&[Segment], usize),
     search: &mut Search<'_>,
     (page, staging): (&mut AlignedBuffers, &mut [u8]),
+    gaps: &SearchGaps,
 ) -> Result<u64> {
     let mut wait_ns = 0;
     let mut asked: VecDeque<PageRequest> = VecDeque::with_capacity(beam);
@@ -82,7 +86,9 @@ fn walk(
             return Err(timed_out());
         }
         let segment = segment_of(segments, request)?;
+        let gap = gaps.wait();
         let payload = segment.pages.read(request.page, page)?;
+        drop(gap);
         wait_ns += nanoseconds_since(begin);
         segment
             .parts

@@ -6,19 +6,22 @@
 //! the traversal does not care in which order pages arrive.
 
 mod blocking;
+mod gaps;
 mod multiplex;
 mod recorder;
 mod worker;
 
 use pageway_store::IoBackend;
 
+pub(crate) use gaps::{SearchGaps, Watching};
 pub use recorder::{ReadPlace, ReadTrace, ReadTurn};
 pub(crate) use worker::{Job, Outcomes, Worker, WorkerShape, WorkerSite, timed_out};
 
 use super::Segment;
 use crate::error::Result;
 
-/// Takes queries of `job` until there are none, by the driver that suits how reads are made.
+/// Takes queries of `job` until there are none, by the driver that suits how reads are made, and
+/// tells when it waits for them.
 ///
 /// # Errors
 /// The first error of a page, `Cancelled` or `TimedOut`. The worker must then be dropped: reads may
@@ -27,11 +30,12 @@ pub(crate) fn run<'t>(
     segments: &'t [Segment],
     job: &Job<'t>,
     worker: &'t mut Worker,
+    gaps: &SearchGaps,
 ) -> Result<Outcomes> {
     match worker.io.backend() {
-        IoBackend::Blocking => blocking::run(segments, job, worker),
+        IoBackend::Blocking => blocking::run(segments, job, worker, gaps),
         IoBackend::Uring | IoBackend::Threads | IoBackend::Memory => {
-            multiplex::run(segments, job, worker)
+            multiplex::run(segments, job, worker, gaps)
         }
     }
 }

@@ -11,6 +11,7 @@ use std::time::Instant;
 use pageway_store::{PageDone, PageIo, PageRead, clock};
 
 use super::super::{Origin, PageRequest, QueryStats, Search, Segment};
+use super::gaps::SearchGaps;
 use super::recorder::{ReadPlace, Recorder};
 use super::{Job, Outcomes, Worker, timed_out};
 use crate::error::{Error, ErrorKind, Result};
@@ -25,6 +26,7 @@ pub(crate) fn run<'t>(
     segments: &'t [Segment],
     job: &Job<'t>,
     worker: &'t mut Worker,
+    gaps: &SearchGaps,
 ) -> Result<Outcomes> {
     let Worker {
         io,
@@ -47,7 +49,9 @@ pub(crate) fn run<'t>(
     let mut done: Vec<PageDone> = Vec::with_capacity(shape.buffers);
     take_turns(&mut lanes, &mut turns, (segments, job), &mut means)?;
     while lanes.iter().any(Lane::busy) {
+        let gap = gaps.wait();
         means.io.wait(means.reads.worth_waking_for(), &mut done)?;
+        drop(gap);
         means.reads.unsent = 0;
         for completion in done.drain(..) {
             let (number, request) = means.reads.end(completion.buffer).ok_or_else(stray)?;

@@ -10,8 +10,9 @@ use pageway_types::{Metric, NoProgress, Progress};
 
 use super::model::{Model, SHAPE};
 use crate::Durability;
+use crate::error::ErrorKind;
 use crate::memory::MemoryWish;
-use crate::options::{BuildInput, BuildOptions, OpenOptions};
+use crate::options::{BuildInput, BuildOptions, OpenOptions, Queries, SearchOptions};
 use crate::source::{IdSlice, VectorSlice};
 use crate::update::verify;
 use crate::update::{Changes, CreateOptions, Rows, UpdateOptions, Writer};
@@ -274,4 +275,58 @@ fn what_is_cancelled_goes_on_later() {
     writer.settle(&NoProgress).unwrap();
     assert_eq!(writer.changes().unwrap().delta_rows, 0);
     assert!(model.check(writer.index()) > 0.9);
+}
+
+#[test]
+fn an_impossible_latency_holds_up_no_change_for_good() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut model = clustered(dir.path(), 12_000);
+    let options = UpdateOptions::default()
+        .with_memory(MemoryWish::Bytes(12_000_000))
+        .with_build_memory(MemoryWish::Bytes(8_500_000));
+    let none = options.with_latency_target(Duration::ZERO);
+    let open = OpenOptions::default();
+    let error = Writer::open(dir.path(), &open, &none).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    let options = options.with_latency_target(Duration::from_nanos(1));
+    let writer = Writer::open(dir.path(), &open, &options).unwrap();
+    let (stop, query) = (AtomicBool::new(false), model.row());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let query = Queries::new(&query, SHAPE);
+            while !stop.load(Ordering::Relaxed) {
+                let found = writer.index().search(&query, &SearchOptions::nearest(10));
+                found.unwrap();
+            }
+        });
+        let _stops = Stops(&stop);
+        until(&writer, |changes| {
+            changes
+                .latency
+                .is_some_and(|own| own.background_share < 0.04)
+        });
+        let capacity = writer.changes().unwrap().delta_capacity;
+        for round in 0..2 {
+            let rows = model.rows(capacity as usize);
+            let first = 50_000 + round * capacity;
+            let ids: Vec<u64> = (first..first + capacity).collect();
+            let put = writer.insert(&Rows::new(&rows.concat(), SHAPE).with_ids(&ids[..]));
+            put.unwrap();
+            model.rows.extend((first..).zip(rows));
+        }
+        let changes = until(&writer, |changes| changes.work.flushes > 0);
+        let latency = changes.latency.unwrap();
+        assert!(latency.p99_us > Some(latency.target_us), "{latency:?}");
+        writer.cancel();
+    });
+    assert!(model.check(writer.index()) > 0.9);
+}
+
+/// Stops a thread also where the test fails.
+struct Stops<'s>(&'s AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
