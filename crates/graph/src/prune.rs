@@ -74,8 +74,8 @@ impl Pruner {
     /// Chooses neighbours of a node among `candidates`, in prune order.
     ///
     /// The candidates come nearest first, are distinct, and do not hold the node itself; their
-    /// distances are those to the node. Those beyond the size given to `new` are ignored. `distances` fills in
-    /// the distances of one candidate to others.
+    /// distances are those to the node. Those beyond the size given to `new` are ignored.
+    /// `distances` fills in the distances of one candidate to others.
     pub fn prune(
         &mut self,
         candidates: &[Candidate],

@@ -1,8 +1,8 @@
 //! All pairs of one leaf.
 //!
 //! Rows are multiplied by blocks of a panel with all rows from that block on, or behind the rows of
-//! their own graph, whose neighbours are known: each pair once. A pair counts when it is among the nearest so far of either row, which vector code decides for a
-//! whole panel at a time.
+//! their own graph, whose neighbours are known: each pair once. A pair counts when it is among the
+//! nearest so far of either row, which vector code decides for a whole panel at a time.
 #![expect(
     clippy::indexing_slicing,
     reason = "buffers are sized for the largest leaf; a slip must stop"
@@ -97,8 +97,8 @@ impl Leaf {
             let panels = self.panels.from(panel);
             let products = &mut self.products[..(end - first) * panels.len() / dimension];
             vectors.products()(self.rows.part(first, end), panels, dimension, products);
-            for row in first..end {
-                self.scan((row, first_other[row]), panel, vectors.near());
+            for (row, other) in (first..end).zip(&first_other[first..]) {
+                self.scan((row, *other), panel, vectors.near());
             }
         }
     }

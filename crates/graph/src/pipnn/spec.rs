@@ -132,10 +132,10 @@ pub struct PiPnn {
 /// are not compared with each other, and leaves and scaffold are fewer: on photographs and texts
 /// that takes half to two thirds of the time, for a graph as good within .005 of recall.
 ///
-/// Takes [`pipnn_bytes`] of memory beside the vectors, lists of joined graphs included. Every vector is compared with the leaders of
-/// its groups and with `fanout * leaf` others, by products of matrices, and with the candidates
-/// that it keeps, twice the max degree of them at most; one in sixteen is searched for, in a graph
-/// of these alone. The graph is the same for any number of
+/// Takes [`pipnn_bytes`] of memory beside the vectors, lists of joined graphs included. Every
+/// vector is compared with the leaders of its groups and with `fanout * leaf` others, by products
+/// of matrices, and with the candidates that it keeps, twice the max degree of them at most; one in
+/// sixteen is searched for, in a graph of these alone. The graph is the same for any number of
 /// threads in `pool`.
 ///
 /// # Errors

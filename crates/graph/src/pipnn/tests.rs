@@ -138,9 +138,9 @@ fn joined_graphs_are_as_good_as_one() {
     let near = clustered(6000, 16, 1.0, 2);
     let mut far = near.clone();
     for (at, cluster) in far.chunks_mut(1000 * 16).enumerate() {
-        cluster
-            .iter_mut()
-            .for_each(|value| *value += 100.0 * at as f32);
+        for value in cluster {
+            *value += 100.0 * at as f32;
+        }
     }
     let copies = near[..1000 * 16].repeat(6);
     let spec = PiPnnSpec::new(24, 1.2, 1);
