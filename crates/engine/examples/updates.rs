@@ -160,6 +160,7 @@ impl Bench {
         let (inserts, deletes) = (self.number("inserts", 9), self.number("deletes", 1));
         let every = self.number("every", 10_000);
         let (mut oldest, mut newest, mut before) = (0, self.first(), 0);
+        let mut since = (Instant::now(), process_cpu_time());
         for done in (flush..=rows).step_by(flush) {
             let put = flush * inserts / (inserts + deletes);
             let dead: Vec<u64> = (oldest..oldest + flush - put).map(|id| id as u64).collect();
@@ -173,15 +174,18 @@ impl Bench {
             writer.settle(&NoProgress).unwrap();
             let changes = writer.changes().unwrap();
             writer.close().unwrap();
+            let took = (since.0.elapsed(), process_cpu_time().saturating_sub(since.1));
             let live: Vec<u64> = (oldest..newest).map(|id| id as u64).collect();
             self.show(json!({
                 "operations": done, "since": done - before, "rows": live.len(),
+                "seconds": took.0.as_secs_f64(), "cpu_seconds": took.1.as_secs_f64(),
                 "bytes_per_update": changes.work.bytes_written as f64 / (done - before) as f64,
                 "recall": self.measure(&self.dir, &self.truth(&live)),
                 "disk_bytes": disk_bytes(&self.dir), "changes": changes,
             }));
             before = done;
             writer = self.open();
+            since = (Instant::now(), process_cpu_time());
         }
     }
 
@@ -461,7 +465,9 @@ impl Bench {
             if let Some(list) = list {
                 options.effort = Effort::ListSize(list);
             }
+            let begun = Instant::now();
             let answers = index.search(&all, &options).unwrap();
+            let seconds = begun.elapsed().as_secs_f64();
             let found: usize = truth
                 .iter()
                 .zip(answers.ids.chunks_exact(10))
@@ -474,6 +480,7 @@ impl Bench {
                 "list": list, "recall": found as f64 / (10 * truth.len()) as f64,
                 "pages": each(|stats| stats.pages), "exact": each(|stats| stats.exact_distances),
                 "codes": each(|stats| stats.approximate_distances),
+                "us": 1e6 * seconds / truth.len() as f64,
             })
         });
         json!(measured)
