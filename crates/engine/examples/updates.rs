@@ -174,7 +174,10 @@ impl Bench {
             writer.settle(&NoProgress).unwrap();
             let changes = writer.changes().unwrap();
             writer.close().unwrap();
-            let took = (since.0.elapsed(), process_cpu_time().saturating_sub(since.1));
+            let took = (
+                since.0.elapsed(),
+                process_cpu_time().saturating_sub(since.1),
+            );
             let live: Vec<u64> = (oldest..newest).map(|id| id as u64).collect();
             self.show(json!({
                 "operations": done, "since": done - before, "rows": live.len(),

@@ -104,9 +104,15 @@ impl JoinedLists {
 }
 
 impl JoinedFile {
-    /// The lists of some nodes, which ascend; of their neighbours those that are among them.
-    pub(super) fn of(&self, nodes: &[u32], entry: NodeId) -> Result<JoinedLists> {
-        let stride = self.longest as usize + 1;
+    /// The lists of some nodes, which ascend; of their neighbours the first of those that are among
+    /// them, as many as a graph of `max_degree` takes.
+    pub(super) fn of(
+        &self,
+        nodes: &[u32],
+        (entry, max_degree): (NodeId, u32),
+    ) -> Result<JoinedLists> {
+        let longest = self.longest.min(2 * max_degree);
+        let stride = longest as usize + 1;
         let mut slots = vec![NodeId(0); nodes.len() * stride];
         let mut parts = Vec::with_capacity(nodes.len());
         let mut reader = self.spill.reader();
@@ -134,7 +140,7 @@ impl JoinedFile {
             parts.push(part);
             next = wanted.next();
         }
-        let graph = Graph::from_slots(slots, self.longest, entry)?;
+        let graph = Graph::from_slots(slots, longest, entry)?;
         Ok(JoinedLists { graph, parts })
     }
 }
@@ -160,4 +166,62 @@ fn read_list(reader: &mut SpillReader<'_>, list: &mut Vec<u32>) -> Result<(u32, 
 fn torn() -> Error {
     let what = "the lists of segments that are joined are not those of their rows";
     Error::new(ErrorKind::Internal, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use pageway_store::{OsVfs, Vfs};
+
+    use super::super::spill::{BUFFER_BYTES, SpillWriter};
+    use super::*;
+
+    fn file(dir: &Path, lists: &[(u16, &[u32])]) -> JoinedFile {
+        let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+        let mut out = SpillWriter::create(&vfs, &dir.join("lists"), BUFFER_BYTES).unwrap();
+        for (node, (part, list)) in (0u32..).zip(lists) {
+            out.write(&node.to_be_bytes()).unwrap();
+            out.write(&(list.len() as u32).to_le_bytes()).unwrap();
+            out.write(&part.to_le_bytes()).unwrap();
+            for other in *list {
+                out.write(&other.to_le_bytes()).unwrap();
+            }
+        }
+        JoinedFile {
+            spill: out.finish().unwrap(),
+            longest: 4,
+        }
+    }
+
+    #[test]
+    fn a_shard_has_the_lists_of_its_nodes_by_its_numbers() {
+        let dir = tempfile::tempdir().unwrap();
+        let lists: [(u16, &[u32]); 5] = [
+            (0, &[4, 2]),
+            (0, &[0, 2, 4, 3]),
+            (1, &[]),
+            (1, &[1, 4]),
+            (2, &[3, 1, 0]),
+        ];
+        let file = file(dir.path(), &lists);
+        let shown = |nodes: &[u32], max_degree| {
+            let known = file.of(nodes, (NodeId(0), max_degree)).unwrap();
+            let lists = (0..nodes.len() as u32).map(|node| {
+                let list = known.graph.neighbors(NodeId(node)).iter();
+                list.map(|other| other.0).collect::<Vec<_>>()
+            });
+            (lists.collect::<Vec<_>>(), known.parts)
+        };
+        let all = lists.map(|(_, list)| list.to_vec()).to_vec();
+        assert_eq!(shown(&[0, 1, 2, 3, 4], 4), (all, vec![0, 0, 1, 1, 2]));
+        assert_eq!(
+            shown(&[0, 2, 4], 4),
+            (vec![vec![2, 1], vec![], vec![0]], vec![0, 1, 2])
+        );
+        assert_eq!(shown(&[1, 3, 4], 1).0, [vec![2, 1], vec![0, 2], vec![1, 0]]);
+        assert!(shown(&[2], 4).0.concat().is_empty());
+        assert!(file.of(&[4, 5], (NodeId(0), 4)).is_err());
+    }
 }

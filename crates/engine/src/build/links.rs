@@ -107,7 +107,7 @@ impl Pipeline<'_> {
         let joined = match self.joined_file()? {
             Some(file) => {
                 let all: Vec<u32> = (0..self.plan.node_count).collect();
-                Some(file.of(&all, entry)?)
+                Some(file.of(&all, (entry, max_degree))?)
             }
             None => None,
         };

@@ -4,7 +4,10 @@
 //! ```text
 //!  rows -assign-> shard 0: (node, row)... -build-> (node, list)... -+
 //!            \--> shard 1: (node, row)... -build-> (node, list)... -+-> merge by node -> lists
+//!            \--> scaffold: some of all     -build-> (node, list)... -+
 //! ```
+//! Where rows lie in clusters that are far from each other, both shards of each are of its own, and
+//! no edge would cross: one graph more is over a sample of all rows.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,12 +24,26 @@ use super::budget::{BLOCK_BYTES, BuildPlan};
 use super::course::Course;
 use super::deal::Deal;
 use super::joined::{JoinedFile, JoinedLists};
+use super::sample::sample_rows;
 use super::scratch::StageFiles;
 use super::spill::{Spill, SpillReader, SpillWriter};
 use super::write::ListStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
 use crate::source::VectorSlice;
+
+/// Of so many nodes one is in the scaffold, and so many at least.
+const SCAFFOLD_SHARE: u64 = 16;
+const SCAFFOLD_LEAST: u64 = 2048;
+
+impl BuildPlan {
+    /// Nodes of the graph over a sample of all that joins shards of at most so many.
+    pub(super) fn scaffold_nodes(&self, capacity: u32) -> u64 {
+        let nodes = u64::from(self.node_count);
+        let wanted = (nodes / SCAFFOLD_SHARE).max(SCAFFOLD_LEAST);
+        wanted.min(nodes).min(capacity.into())
+    }
+}
 
 /// A graph build in shards.
 pub(super) struct ShardBuild<'b> {
@@ -45,6 +62,8 @@ pub(super) struct ShardBuild<'b> {
 struct ShardRows {
     spill: Spill,
     count: usize,
+    /// Whether they are a sample of all.
+    is_scaffold: bool,
 }
 
 /// The graphs of all shards: per shard `(node u32, degree u32, neighbours u32...)` repeated, nodes
@@ -60,11 +79,11 @@ impl ShardBuild<'_> {
         let shards = self.assign(capacity)?;
         let mut spills = Vec::with_capacity(shards.len());
         let rows: usize = shards.iter().map(|shard| shard.count).sum();
+        let count = shards.iter().filter(|shard| !shard.is_scaffold).count() as u32;
         for (number, shard) in shards.into_iter().enumerate() {
             self.progress.portion(shard.count as f64 / rows as f64);
             spills.push(self.shard(number, &shard)?);
         }
-        let count = spills.len() as u32;
         Ok(ShardGraphs { spills, count })
     }
 
@@ -88,18 +107,21 @@ impl ShardBuild<'_> {
             stage: "assign shards",
         };
         let partition = self.partition(&deal, capacity)?;
-        let mut writers = Vec::with_capacity(partition.shards());
-        for number in 0..partition.shards() {
+        let files = partition.shards() + 1;
+        let mut writers = Vec::with_capacity(files);
+        for number in 0..files {
             let name = format!("shard-{number}");
-            let writer = self.files.writer_beside(&name, partition.shards())?;
-            writers.push((writer, 0));
+            writers.push((self.files.writer_beside(&name, files)?, 0));
         }
+        let scaffold = partition.shards() as u32;
+        let mut sampled = self.scaffold(&partition).into_iter().peekable();
         let row_bytes = self.vectors.shape().row_bytes();
         deal.run(&partition, &mut |dealt| {
             let rows = dealt.rows.chunks_exact(row_bytes);
             let shards = dealt.shards.chunks_exact(partition.copies());
             for ((node, row), shards) in (dealt.first as u32..).zip(rows).zip(shards) {
-                for shard in shards {
+                let sampled = sampled.next_if_eq(&u64::from(node)).map(|_| &scaffold);
+                for shard in shards.iter().chain(sampled) {
                     let Some((writer, nodes)) = writers.get_mut(*shard as usize) else {
                         continue;
                     };
@@ -110,17 +132,28 @@ impl ShardBuild<'_> {
             }
             Ok(())
         })?;
-        let finish = |(writer, count): (SpillWriter, usize)| {
+        let finish = |(number, (writer, count)): (u32, (SpillWriter, usize))| {
             Ok(ShardRows {
                 spill: writer.finish()?,
                 count,
+                is_scaffold: number == scaffold,
             })
         };
-        writers
-            .into_iter()
-            .filter(|(_, count)| *count > 0)
+        (0u32..)
+            .zip(writers)
+            .filter(|(_, (_, count))| *count > 0)
             .map(finish)
             .collect()
+    }
+
+    /// The nodes of the graph over a sample of all, ascending; none where one shard has all.
+    fn scaffold(&self, partition: &Partition) -> Vec<u64> {
+        if partition.shards() < 2 {
+            return Vec::new();
+        }
+        let capacity = partition.spec().shard_capacity.min(u32::MAX.into()) as u32;
+        let wanted = self.plan.scaffold_nodes(capacity);
+        sample_rows(self.vectors.count(), wanted, self.plan.spec.seed)
     }
 
     fn partition(&self, deal: &Deal<'_>, capacity: u32) -> Result<Partition> {
@@ -150,8 +183,9 @@ impl ShardBuild<'_> {
         advise_huge_pages(&rows);
         let set = VectorSet::new(&rows, shape, metric.guide(), kernels, self.max_norm)?;
         let algorithm = self.plan.shard_algorithm().ok_or_else(no_shards)?;
-        let joined = self.joined.as_ref();
-        let joined = joined.map(|file| file.of(&nodes, entry)).transpose()?;
+        let joined = self.joined.as_ref().filter(|_| !shard.is_scaffold);
+        let joined = joined.map(|file| file.of(&nodes, (entry, self.plan.shard_degree())));
+        let joined = joined.transpose()?;
         let joined = joined.as_ref().map(JoinedLists::as_joined);
         let (graph, _) = algorithm.grow(&set, (entry, &[], joined), self.pool, self.progress)?;
         self.write_graph(stage, &graph, &nodes)

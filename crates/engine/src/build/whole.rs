@@ -517,15 +517,19 @@ fn ordering_bytes(plan: &BuildPlan) -> u64 {
 fn sharding_bytes(plan: &BuildPlan) -> u64 {
     let row = plan.spec.shape.vectors().row_bytes() as u64;
     let nodes = u64::from(plan.node_count);
-    let rows = plan.graph.capacity().map_or(0, |_| 2 * nodes * (row + 4));
-    rows + merged_bytes(plan)
+    let capacity = plan.graph.capacity();
+    let dealt = capacity.map_or(0, |capacity| 2 * nodes + plan.scaffold_nodes(capacity));
+    dealt * (row + 4) + merged_bytes(plan)
 }
 
 /// Bytes of the lists of shards.
 fn merged_bytes(plan: &BuildPlan) -> u64 {
     let list = 4 * u64::from(plan.shard_degree() + 2);
     let nodes = u64::from(plan.node_count);
-    plan.graph.capacity().map_or(0, |_| 2 * nodes * list)
+    let capacity = plan.graph.capacity();
+    capacity.map_or(0, |capacity| {
+        (2 * nodes + plan.scaffold_nodes(capacity)) * list
+    })
 }
 
 /// Bytes of a graph on disk.

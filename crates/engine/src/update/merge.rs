@@ -164,8 +164,7 @@ impl Common {
         let _begun = self.upkeep.merger.board.begin();
         let shape = self.index.shape();
         let (lease, version) = self.begin_build();
-        let spec = &version.manifest.spec;
-        let (keeps, joins) = (spec.keeps_lists(), spec.joins_lists());
+        let keeps = version.manifest.spec.keeps_lists();
         let mut order = chosen.to_vec();
         if keeps {
             let nodes = |number: &usize| version.segments.get(*number).map(|own| own.node_count());
@@ -177,14 +176,11 @@ impl Common {
         // Between two turns, as for a flush.
         let living = |_: &mut State, _: &mut _| LivingRows::new(&segments, shape);
         let rows = self.commit.exclusive(living)?;
-        let segments_count = segments.len();
         drop(segments);
         let count = VectorRead::count(&rows);
         let is_full = chosen.len() == version.segments.len();
         let room = self.room_for_merge(&version, (count, is_full))?;
-        // Where many died, what their neighbours had in common is better found anew.
-        let joins = joins && segments_count > 1 && (nodes - count) * DYING_SHARE <= nodes;
-        let kept = (keeps || joins).then_some(KeptLists {
+        let kept = (keeps || can_join(&entries, (nodes, count))).then_some(KeptLists {
             segments: &entries,
             rows: &rows,
         });
@@ -212,6 +208,14 @@ impl Common {
         report.dropped += nodes - count;
         Ok(())
     }
+}
+
+/// Whether the graphs of several segments with so many nodes are joined, of which so many live:
+/// where many died, what their neighbours have in common is better found anew.
+fn can_join(segments: &[SegmentEntry], (nodes, living): (u64, u64)) -> bool {
+    let has_lists = |segment: &SegmentEntry| segment.spec.joins_lists();
+    let few_died = (nodes - living) * DYING_SHARE <= nodes;
+    segments.len() > 1 && few_died && segments.iter().all(has_lists)
 }
 
 /// The segments to merge next, by their numbers.
