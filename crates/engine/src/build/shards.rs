@@ -33,7 +33,7 @@ use crate::resolve;
 use crate::source::VectorSlice;
 
 /// Of so many nodes one is in the scaffold, and so many at least.
-const SCAFFOLD_SHARE: u64 = 64;
+const SCAFFOLD_SHARE: u64 = 16;
 const SCAFFOLD_LEAST: u64 = 2048;
 
 impl BuildPlan {
