@@ -39,7 +39,7 @@ impl Index {
         // Calibrated with queries of the user there is no margin to save. Rows that stand in for
         // queries miss less where pages are nodes: theirs were grouped about them.
         let spec = &version.manifest.spec;
-        let are_pages = spec.layout.codec.has_nodes_of_pages();
+        let are_pages = spec.layout.codec.is_page_node();
         let has_margin = version.manifest.calibration.held_out && !are_pages;
         let is_sampled = has_margin && count >= LEAST_QUERIES && watch.notes == Notes::default();
         let known = known_likeness(version, queries, options);

@@ -46,14 +46,6 @@ pub fn codecs(sizes: &Sizes) -> [CodecSpec; 5] {
 }
 
 impl CodecSpec {
-    /// Whether a page is a node of the graph, of vectors that were grouped.
-    pub(crate) const fn has_nodes_of_pages(self) -> bool {
-        match self {
-            Self::PageNode { .. } => true,
-            Self::Packed | Self::InlineCodes | Self::Replicated { .. } | Self::Split => false,
-        }
-    }
-
     /// Lists of neighbours that a record has room for.
     pub const fn packed_lists(self) -> u32 {
         match self {
