@@ -9,7 +9,7 @@ use pageway::{Error, MemoryWish, Result};
 use pageway_object::CacheMode;
 use pageway_server::{RemoteShard, ReplicaOptions};
 
-use crate::listening::{ListenArguments, bytes_of};
+use crate::listening::{ListenArguments, bytes_of, seconds};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -137,11 +137,12 @@ impl Arguments {
 
     /// What searches are to stay within.
     pub(crate) fn latency_target(&self) -> Result<Option<Duration>> {
-        let target = |seconds: f64| {
-            let target = Duration::try_from_secs_f64(seconds);
-            target.map_err(|error| Error::invalid(format!("--latency-target {seconds}: {error}")))
-        };
-        self.latency_target.map(target).transpose()
+        let target = self.latency_target;
+        if target == Some(0.0) {
+            return Err(Error::invalid("--latency-target 0: give more than 0"));
+        }
+        let target = target.map(|target| seconds("--latency-target", target));
+        target.transpose()
     }
 
     /// Searches at a time.

@@ -65,6 +65,12 @@ struct TlsArguments {
     tls_key: Option<PathBuf>,
 }
 
+/// The time of an argument of this name.
+pub(crate) fn seconds(name: &str, seconds: f64) -> Result<Duration> {
+    let time = Duration::try_from_secs_f64(seconds);
+    time.map_err(|error| Error::invalid(format!("{name} {seconds}: {error}")))
+}
+
 impl ListenArguments {
     /// What is told of.
     pub(crate) fn log(&self) -> Log {
@@ -73,8 +79,7 @@ impl ListenArguments {
 
     /// Time from which on a request is slow.
     pub(crate) fn slow(&self) -> Result<Duration> {
-        let slow = Duration::try_from_secs_f64(self.log.slow);
-        slow.map_err(|error| Error::invalid(format!("--slow {}: {error}", self.log.slow)))
+        seconds("--slow", self.log.slow)
     }
 
     /// The keys, from files or from the environment. Refuses to listen beyond this machine without.
