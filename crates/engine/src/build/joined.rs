@@ -105,13 +105,13 @@ impl JoinedLists {
 
 impl JoinedFile {
     /// The lists of some nodes, which ascend; of their neighbours the first of those that are among
-    /// them, as many as a graph of `max_degree` takes.
+    /// them, as many as a graph of `max_degree` takes of a node.
     pub(super) fn of(
         &self,
         nodes: &[u32],
         (entry, max_degree): (NodeId, u32),
     ) -> Result<JoinedLists> {
-        let longest = self.longest.min(2 * max_degree);
+        let longest = self.longest.min(Joined::longest(max_degree));
         let stride = longest as usize + 1;
         let mut slots = vec![NodeId(0); nodes.len() * stride];
         let mut parts = Vec::with_capacity(nodes.len());
@@ -128,15 +128,12 @@ impl JoinedFile {
             let among = list
                 .iter()
                 .filter_map(|other| nodes.binary_search(other).ok());
-            let mut length = 0;
-            for (slot, place) in slots.iter_mut().skip(1).zip(among) {
-                *slot = NodeId(place as u32);
-                length += 1;
+            if let Some((length, slots)) = slots.split_first_mut() {
+                for (slot, place) in slots.iter_mut().zip(among) {
+                    *slot = NodeId(place as u32);
+                    length.0 += 1;
+                }
             }
-            slots
-                .iter_mut()
-                .take(1)
-                .for_each(|slot| *slot = NodeId(length));
             parts.push(part);
             next = wanted.next();
         }

@@ -38,10 +38,21 @@ pub struct PiPnnSpec {
 }
 
 impl Joined<'_> {
+    /// Longest list that a graph of `max_degree` joins: that of a graph whose shards have such.
+    pub const fn longest(max_degree: u32) -> u32 {
+        max_degree + max_degree / 2
+    }
+
+    /// Bytes of lists and parts of `count` nodes, at most.
+    fn bytes(count: u64, max_degree: u32) -> u64 {
+        let parts = count.saturating_mul(size_of::<u16>() as u64);
+        Graph::bytes(count, Self::longest(max_degree)).saturating_add(parts)
+    }
+
     fn check(&self, count: u32, max_degree: u32) -> Result<(), GraphError> {
         let is_sound = self.lists.count() == count
             && self.parts.len() == count as usize
-            && self.lists.max_degree() <= 2 * max_degree;
+            && self.lists.max_degree() <= Self::longest(max_degree);
         if is_sound {
             return Ok(());
         }
@@ -53,7 +64,7 @@ impl Joined<'_> {
                 self.lists.max_degree(),
                 self.parts.len()
             ),
-            expected: "a list of at most twice the max degree and a part for each node",
+            expected: "a list of at most one and a half times the max degree and a part for each",
         })
     }
 }
@@ -107,7 +118,7 @@ impl PiPnnSpec {
 /// Lists that nodes have in graphs over parts of them, each node in one: what is joined.
 #[derive(Clone, Copy, Debug)]
 pub struct Joined<'j> {
-    /// The lists of all nodes, at most twice the max degree long. They lead to nodes of the same
+    /// The lists of all nodes, none longer than [`Joined::longest`]. They lead to nodes of the same
     /// part.
     pub lists: &'j Graph,
     /// The part of each node.
@@ -257,15 +268,24 @@ pub(super) fn add_missing<'n>(others: impl Iterator<Item = &'n NodeId>, nodes: &
 /// An upper bound. Counts are those that a build accepts; others saturate.
 pub fn pipnn_bytes(count: u64, shape: VectorShape, spec: &PiPnnSpec, threads: usize) -> u64 {
     let dimension = shape.dimension as usize + 1;
-    let sizes = LeafSizes::new(count, dimension, spec);
+    let anew = LeafSizes::new(count, dimension, spec);
+    let joined = LeafSizes::of_joined(count, dimension, spec);
+    let joining = peak_bytes(count, &joined, spec, threads);
+    let known = Joined::bytes(count, spec.max_degree);
+    peak_bytes(count, &anew, spec, threads).max(joining.saturating_add(known))
+}
+
+/// The same of leaves and reservoirs of such sizes, beside lists that are joined.
+fn peak_bytes(count: u64, sizes: &LeafSizes, spec: &PiPnnSpec, threads: usize) -> u64 {
     let order = count.saturating_mul(size_of::<NodeId>() as u64);
-    let leaves = Carving::leaf_bytes(count, &sizes);
+    let leaves = Carving::leaf_bytes(count, sizes);
     let reservoirs = Reservoirs::bytes(count, sizes.reservoir).saturating_add(order);
     let lists = AdjacencyLists::bytes(count, spec.max_degree);
-    let candidates = sizes.reservoir + 2 * spec.max_degree as usize;
-    let thinning = Workers::<Thinning>::bytes(threads, Thinning::bytes(candidates));
+    let listed = spec.max_degree + Joined::longest(spec.max_degree);
+    let thinning = Thinning::bytes(sizes.reservoir + listed as usize);
+    let thinning = Workers::<Thinning>::bytes(threads, thinning);
     let scaffold = Scaffold::bytes(count, spec);
-    let pairing = Pairing::bytes(&sizes, threads);
+    let pairing = Pairing::bytes(sizes, threads);
     let comparing = reservoirs.saturating_add(leaves).saturating_add(pairing);
     let choosing = lists.saturating_add(thinning).saturating_add(scaffold);
     let choosing = choosing.max(Scaffold::build_bytes(count, spec, threads));
@@ -273,6 +293,6 @@ pub fn pipnn_bytes(count: u64, shape: VectorShape, spec: &PiPnnSpec, threads: us
     let repair = repair_bytes(count, spec.max_degree, threads);
     let repair = repair.max(spec.insert().guest_bytes(count, threads));
     let repairing = lists.saturating_add(order).saturating_add(repair);
-    let carving = Carving::bytes(count, &sizes, threads);
+    let carving = Carving::bytes(count, sizes, threads);
     carving.max(comparing).max(choosing).max(repairing)
 }
