@@ -1,9 +1,11 @@
 //! Builds every kind of graph over the same rows and prints what each costs and what it is worth.
 //!
 //! ```text
-//! graph_recall <base.u8bin|fbin> <queries> <rows> <max degree> <build list> [l2|ip|cosine]
+//! graph_recall <base.u8bin|fbin> <queries> <rows> <max degree> <build list> \
+//!     [l2|ip|cosine] [PARTS]
 //! ```
-//! Recall is that of a greedy search from the entry; hops are the nodes that it expands.
+//! PARTS are shares of the rows, as in 10,2,1,1,1,1: graphs over each are joined by PiPNN, and the
+//! others are not built. Recall is that of a greedy search from the entry; hops are the nodes that it expands.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -16,8 +18,8 @@
 use std::time::Instant;
 
 use pageway_graph::{
-    Graph, HnswSpec, NsgSpec, PiPnnSpec, VamanaSpec, VectorSet, build, build_bytes, fixed_entries,
-    greedy_search, hnsw, hnsw_bytes, nsg, nsg_bytes, pipnn, pipnn_bytes,
+    Graph, HnswSpec, Joined, NsgSpec, PiPnnSpec, VamanaSpec, VectorSet, build, build_bytes,
+    fixed_entries, greedy_search, hnsw, hnsw_bytes, nsg, nsg_bytes, pipnn, pipnn_bytes,
 };
 use pageway_kernels::KernelSet;
 use pageway_types::{Candidate, ElementType, Guide, NoProgress, NodeId, VectorShape};
@@ -39,7 +41,10 @@ fn main() {
     };
     let set = VectorSet::new(rows, shape, metric, KernelSet::detect().unwrap(), None).unwrap();
     let judge = Judge::new(&set, &queries);
-    compare(&judge, number(4), number(5));
+    match arguments.get(7) {
+        Some(parts) => join(&judge, rows, metric, (number(4), parts)),
+        None => compare(&judge, number(4), number(5)),
+    }
 }
 
 fn compare(judge: &Judge<'_>, max_degree: u32, build_list: u32) {
@@ -83,6 +88,45 @@ fn compare(judge: &Judge<'_>, max_degree: u32, build_list: u32) {
         println!("layers of {:?} nodes", layers.collect::<Vec<_>>());
         hnsw.base
     });
+}
+
+/// A graph over all rows, and one that joins graphs over parts of them.
+fn join(judge: &Judge<'_>, rows: &[u8], metric: Guide, (max_degree, parts): (u32, &str)) {
+    let set = judge.set;
+    let pool = rayon::ThreadPoolBuilder::new().build().unwrap();
+    let spec = PiPnnSpec::new(max_degree, 1.2, 1);
+    let build = |set: &VectorSet<'_>, joined| {
+        let entry = fixed_entries(set, 1, 1, &pool, &NoProgress).unwrap()[0];
+        let built = pipnn(set, (entry, &[]), (&spec, joined), &pool, &NoProgress);
+        built.unwrap().graph
+    };
+    judge.rate("PiPNN", 0, || build(set, None));
+    let shares: Vec<usize> = parts.split(',').map(|part| part.parse().unwrap()).collect();
+    let (count, all) = (set.count() as usize, shares.iter().sum::<usize>());
+    let (mut lists, mut numbers, mut share) = (Vec::new(), Vec::new(), 0);
+    for (part, own) in (0u16..).zip(&shares) {
+        share += own;
+        let (first, end) = (lists.len(), count * share / all);
+        let bytes = set.shape().row_bytes();
+        let rows = &rows[first * bytes..end * bytes];
+        let kernels = KernelSet::detect().unwrap();
+        let graph = build(
+            &VectorSet::new(rows, set.shape(), metric, kernels, None).unwrap(),
+            None,
+        );
+        lists.extend((0..graph.count()).map(|node| {
+            let list = graph.neighbors(NodeId(node)).iter();
+            list.map(|other| NodeId(other.0 + first as u32)).collect()
+        }));
+        numbers.resize(end, part);
+    }
+    let slices = lists.iter().map(Vec::as_slice);
+    let known = Graph::from_lists(slices, max_degree, NodeId(0)).unwrap();
+    let joined = Joined {
+        lists: &known,
+        parts: &numbers,
+    };
+    judge.rate("PiPNN, joined", 0, || build(set, Some(joined)));
 }
 
 /// Queries with their true neighbours.
