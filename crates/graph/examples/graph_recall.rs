@@ -5,7 +5,8 @@
 //!     [l2|ip|cosine] [PARTS]
 //! ```
 //! PARTS are shares of the rows, as in 10,2,1,1,1,1: graphs over each are joined by PiPNN, and the
-//! others are not built. Recall is that of a greedy search from the entry; hops are the nodes that it expands.
+//! others are not built. Recall is that of a greedy search from the entry; hops are the nodes that
+//! it expands.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
