@@ -141,7 +141,7 @@ pub struct PiPnn {
 ///
 /// Where graphs over parts of the nodes are `joined`, their lists are candidates, nodes of one part
 /// are not compared with each other, and leaves and scaffold are fewer: on photographs and texts
-/// that takes half to two thirds of the time, for a graph as good within .005 of recall.
+/// that takes two thirds to five sixths of the time, for a graph as good within .005 of recall.
 ///
 /// Takes [`pipnn_bytes`] of memory beside the vectors, lists of joined graphs included. Every
 /// vector is compared with the leaders of its groups and with `fanout * leaf` others, by products
