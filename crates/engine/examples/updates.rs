@@ -6,17 +6,18 @@
 //!     SCENARIO BASE METRIC QUERIES DIR [KEY=VALUE..]
 //! ```
 //!
-//! Scenarios: `insert`, `delete`, `beside` (searches in quiet, then beside inserts), `recover`,
-//! `churn`, `delta` (searches while `rows` wait in the delta, and once they are flushed), `mixed`
-//! (the operations of figures 15 and 16 of Chen et al., 2026: inserts and deletes at `inserts` to
-//! `deletes`, a flush after every `flush` of them). Keys, with defaults:
-//! `first=64000` rows that the index is built of, `memory=20%`, `update=` and `build=` memory for
-//! updates, `callers=16`, `rows=10000` to change, `batch=1` rows of a call, `share=2` percent of
-//! a generation, `generations=50`, `every=10` generations a comparison, `list=` entries of
-//! candidate lists, `queries=200`, `threads=1`, `seconds=20`, `rate=` rows put in a second at
-//! most, `target_us=` latency that searches are to stay within, `preset=pageway`, `form=`, and
-//! `policy.NAME=` for choices in place of the preset's, such as `policy.update=overwrite`; of
-//! `mixed` also `inserts=9`, `deletes=1`, `flush=100`, `every=` rows from one measure to the next.
+//! Scenarios: `insert`, `delete`, `beside` (searches in quiet, beside inserts, and in quiet again of
+//! what is committed then), `recover`, `churn`, `delta` (searches while `rows` wait in the delta,
+//! and once they are flushed), `mixed` (the operations of figures 15 and 16 of Chen et al., 2026:
+//! inserts and deletes at `inserts` to `deletes`, a flush after every `flush` of them). Keys, with
+//! defaults: `first=64000` rows that the index is built of, `memory=20%`, `open=` memory to search
+//! with in place of that, `update=` and `build=` memory for updates, `callers=16`, `rows=10000` to
+//! change, `batch=1` rows of a call, `share=2` percent of a generation, `generations=50`,
+//! `every=10` generations a comparison, `list=` entries of candidate lists, `queries=200`,
+//! `threads=1`, `seconds=20`, `rate=` rows put in a second at most, `target_us=` latency that
+//! searches are to stay within, `preset=pageway`, `form=`, and `policy.NAME=` for choices in place
+//! of the preset's, such as `policy.update=overwrite`; of `mixed` also `inserts=9`, `deletes=1`,
+//! `flush=100`, `every=` rows from one measure to the next.
 
 #![allow(
     clippy::unwrap_used,
@@ -110,6 +111,15 @@ fn main() {
         "mixed" => bench.mixed(),
         other => panic!("no scenario {other}"),
     }
+}
+
+/// Bytes of what an index holds in memory, by its name.
+fn memory_parts(index: &Index) -> Value {
+    let parts = index.memory().parts;
+    let parts = parts
+        .iter()
+        .map(|part| (format!("{:?}", part.0), json!(part.1)));
+    parts.collect::<serde_json::Map<_, _>>().into()
 }
 
 impl Bench {
@@ -227,6 +237,7 @@ impl Bench {
         let mut options = OpenOptions::default();
         options.threads = self.number("threads", 1);
         options.effort = Some(Effort::ListSize(500));
+        options.memory = self.wish("open");
         options
     }
 
@@ -387,7 +398,21 @@ impl Bench {
             "each": spent,
             "inserts_per_second": put.len() as f64 * batch / seconds.as_secs_f64(),
             "insert_us": quantiles(&put),
-            "changes": writer.changes().unwrap(),
+            "changes": writer.changes().unwrap(), "memory": memory_parts(writer.index()),
+        }));
+        // What is left then is the price of the rows that came, and not of their coming.
+        writer.close().unwrap();
+        let index = Index::open(&self.dir, &self.open_options()).unwrap();
+        let stop = AtomicBool::new(false);
+        let (after, spent) = std::thread::scope(|scope| {
+            let searches = scope.spawn(|| self.search(&index, &stop));
+            std::thread::sleep(seconds);
+            stop.store(true, Ordering::Relaxed);
+            searches.join().unwrap()
+        });
+        self.show(json!({
+            "what": "quiet again", "searches": after.len(), "call_us": quantiles(&after),
+            "each": spent, "memory": memory_parts(&index),
         }));
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use pageway_types::Place;
 
+use super::RowForm;
 use super::rounded::{RoundedQuery, RoundedRows, Rounding};
 
 /// Rows that a chunk is not merged beyond: what is copied for a row is a few times itself.
@@ -116,12 +117,21 @@ impl Chunk {
     }
 
     /// Puts the least that the distances of some rows can be into `out`, as rounded rows tell it;
-    /// where there are none, less than any distance.
-    pub(super) fn least(&self, rows: &[Place], query: Option<&RoundedQuery>, out: &mut [f32]) {
-        match self.rounded.as_ref().zip(query) {
-            Some((rounded, query)) => query.least(rounded, rows, out),
-            None => out.fill(f32::NEG_INFINITY),
+    /// leaves it where there are none.
+    pub(super) fn least(&self, rows: &[Place], query: &RoundedQuery, out: &mut [f32]) {
+        if let Some(rounded) = &self.rounded {
+            query.least(rounded, rows, out);
         }
+    }
+
+    /// Puts the distances of some rows into `out`.
+    pub(super) fn distances(
+        &self,
+        (query, form): (&[u8], RowForm),
+        rows: &[Place],
+        out: &mut [f32],
+    ) {
+        (form.distances)(query, &self.rows, form.row_bytes, rows, out);
     }
 
     /// Number of the row at a place of this chunk.

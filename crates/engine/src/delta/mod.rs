@@ -26,7 +26,7 @@ use chunk::Chunk;
 pub(crate) use chunk::{NewRows, RowDocument};
 use overlay::Overlay;
 pub(crate) use overlay::{LinkRoom, Numbering, RowLinks};
-use pageway_kernels::{DistanceFn, KernelSet};
+use pageway_kernels::{DistanceManyFn, KernelSet};
 use pageway_types::{Metric, NodeId, VectorShape};
 use rounded::Rounding;
 pub(crate) use scan::{DeltaQuery, Hit};
@@ -48,7 +48,7 @@ pub(crate) fn document_bytes(documents: &[RowDocument]) -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowForm {
     row_bytes: usize,
-    distance: DistanceFn,
+    distances: DistanceManyFn,
     rounding: Option<Rounding>,
     links: Option<LinkRoom>,
 }
@@ -58,7 +58,7 @@ impl RowForm {
     pub(crate) fn new(kernels: &KernelSet, shape: VectorShape, metric: Metric) -> Self {
         Self {
             row_bytes: shape.row_bytes(),
-            distance: kernels.distance(shape.element, metric),
+            distances: kernels.distance_many(shape.element, metric),
             rounding: Rounding::of(kernels, shape, metric),
             links: None,
         }

@@ -2,6 +2,7 @@
 
 use pageway_types::Place;
 
+use super::chunk::Chunk;
 use super::rounded::RoundedQuery;
 use super::{DeltaView, RowForm};
 
@@ -47,48 +48,76 @@ impl DeltaView {
         (most, farthest): (usize, f32),
         admits: impl Fn(u32, u64) -> bool,
     ) -> (Vec<Hit>, u64) {
-        let mut nearest = NearestRows {
+        let nearest = NearestRows {
             found: Vec::new(),
             limit: farthest,
             most,
         };
-        let (mut places, mut scored) = (Vec::with_capacity(BLOCK), 0);
-        let mut least = [0.0; BLOCK];
+        let mut scan = RowScan {
+            query,
+            admits,
+            nearest,
+            scored: 0,
+        };
         for chunk in &self.chunks {
-            let (mut all, mut some);
-            let mut living: &mut dyn Iterator<Item = Place> = match rows {
-                None => {
-                    all = chunk.living_places(self.visible);
-                    &mut all
-                }
-                Some(rows) => {
-                    some = chunk.living_among(rows, self.visible);
-                    &mut some
-                }
-            };
-            loop {
-                places.clear();
-                places.extend((&mut living).take(BLOCK));
-                if places.is_empty() {
-                    break;
-                }
-                let (least, _) = least.split_at_mut(places.len());
-                chunk.least(&places, query.rounded.as_ref(), least);
-                for (place, least) in places.iter().zip(&*least) {
-                    let row = chunk.number(*place);
-                    let own = chunk.id(row).zip(chunk.row(row, query.form.row_bytes));
-                    let Some((id, vector)) = own.filter(|_| nearest.takes(*least)) else {
-                        continue;
-                    };
-                    scored += 1;
-                    let distance = (query.form.distance)(query.row, vector);
-                    if nearest.takes(distance) && admits(row, id) {
-                        nearest.put(Hit { row, id, distance });
-                    }
+            match rows {
+                None => scan.chunk(chunk, chunk.living_places(self.visible)),
+                Some(rows) => scan.chunk(chunk, chunk.living_among(rows, self.visible)),
+            }
+        }
+        (scan.nearest.end(), scan.scored)
+    }
+}
+
+/// A scan under way.
+struct RowScan<'q, A> {
+    query: &'q DeltaQuery<'q>,
+    admits: A,
+    nearest: NearestRows,
+    /// Distances so far.
+    scored: u64,
+}
+
+impl<A: Fn(u32, u64) -> bool> RowScan<'_, A> {
+    /// Looks at some rows of a chunk, a block at a time.
+    fn chunk(&mut self, chunk: &Chunk, mut rows: impl Iterator<Item = Place>) {
+        let mut places = Vec::with_capacity(BLOCK);
+        let mut distances = [0.0; BLOCK];
+        loop {
+            places.clear();
+            places.extend(rows.by_ref().take(BLOCK));
+            if places.is_empty() {
+                return;
+            }
+            if let Some(rounded) = &self.query.rounded {
+                self.keep_near((chunk, rounded), &mut places);
+            }
+            let (distances, _) = distances.split_at_mut(places.len());
+            let DeltaQuery { row, form, .. } = *self.query;
+            chunk.distances((row, form), &places, distances);
+            self.scored += places.len() as u64;
+            for (place, distance) in places.iter().zip(distances) {
+                if self.nearest.takes(*distance) {
+                    self.found(chunk, *place, *distance);
                 }
             }
         }
-        (nearest.end(), scored)
+    }
+
+    /// Keeps the places of the rows that can be near, as their rounded ones tell it.
+    fn keep_near(&self, (chunk, rounded): (&Chunk, &RoundedQuery), places: &mut Vec<Place>) {
+        let mut least = [f32::NEG_INFINITY; BLOCK];
+        let (own, _) = least.split_at_mut(places.len());
+        chunk.least(places, rounded, own);
+        let mut least = least.iter();
+        places.retain(|_| least.next().is_none_or(|least| self.nearest.takes(*least)));
+    }
+
+    fn found(&mut self, chunk: &Chunk, place: Place, distance: f32) {
+        let row = chunk.number(place);
+        if let Some(id) = chunk.id(row).filter(|id| (self.admits)(row, *id)) {
+            self.nearest.put(Hit { row, id, distance });
+        }
     }
 }
 

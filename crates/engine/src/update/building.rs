@@ -102,6 +102,15 @@ impl Common {
         self.room_of(self.wanted(version, size), version)
     }
 
+    /// Whether there is another design to merge all segments into, and memory for that merge.
+    pub(super) fn can_redesign(&self, version: &Version) -> bool {
+        let size = (version.living(), false);
+        self.redesign(version).is_some_and(|redesign| {
+            let room = self.trained(version, size, Some(redesign));
+            self.room_of(room, version).is_ok()
+        })
+    }
+
     /// What a merge may take: the first that is enough.
     fn room_of(&self, mut room: BuildRoom, version: &Version) -> Result<BuildRoom> {
         if !self.is_bounded() {

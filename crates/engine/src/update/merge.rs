@@ -40,7 +40,7 @@ impl Common {
         let _turn = self.upkeep.turns.merge();
         let mut report = MergeReport::default();
         match self.merge_chosen((&mut report, progress)) {
-            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NoSpace) => {
+            Err(error) if is_refused(&error) => {
                 self.upkeep.merger.board.refuse(Some(error.to_string()));
                 Ok(())
             }
@@ -75,7 +75,8 @@ impl Common {
 
     /// Whether there is nothing to merge.
     pub(super) fn is_tidy(&self) -> bool {
-        to_merge(&self.index.version()).is_empty()
+        let version = self.index.version();
+        to_merge(&version).is_empty() && !self.is_outgrown(&version)
     }
 
     /// Whether many rows died since this was asked, and there is something to merge for it.
@@ -91,6 +92,13 @@ impl Common {
     }
 
     fn merge_chosen(&self, (report, progress): (&mut MergeReport, &dyn Progress)) -> Result<()> {
+        if self.is_outgrown(&self.index.version()) {
+            match self.merge_all((report, progress)) {
+                // Some are merged as they are, where there is too little disk for that.
+                Err(error) if is_refused(&error) => {}
+                outcome => outcome?,
+            }
+        }
         loop {
             let chosen = to_merge(&self.index.version());
             if chosen.is_empty() {
@@ -119,9 +127,6 @@ impl Common {
         };
         loop {
             let merged = self.merge_segments(&chosen, (report, progress));
-            let is_refused = |error: &Error| {
-                matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NoSpace)
-            };
             if chosen.len() <= 2 || !merged.as_ref().is_err_and(is_refused) {
                 return merged;
             }
@@ -208,6 +213,11 @@ impl Common {
         report.dropped += nodes - count;
         Ok(())
     }
+}
+
+/// Whether a merge did not begin, for want of memory or disk.
+fn is_refused(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NoSpace)
 }
 
 /// Whether the graphs of several segments with so many nodes are joined, of which so many live:

@@ -12,7 +12,7 @@ use crate::options::BuildOptions;
 use crate::resolve;
 use crate::spec::IndexSpec;
 
-/// Longer codes are worth a new training from one in so many bytes on.
+/// Longer or shorter codes are worth a new training from one in so many bytes on.
 const LONGER_SHARE: u64 = 8;
 
 /// A design that is to take the place of that of an index.
@@ -35,6 +35,42 @@ impl Common {
             .unwrap_or_default()
     }
 
+    /// Whether codes have become so long for the rows that live that memory no longer holds much of
+    /// what its design keeps beside them, and a merge of all can choose shorter ones.
+    pub(super) fn is_outgrown(&self, version: &Version) -> bool {
+        let rows = u32::try_from(version.living()).unwrap_or(u32::MAX);
+        let (manifest, segments) = (&version.manifest, version.segments.len());
+        let Some(wish) = manifest.wish.as_ref().filter(|_| segments > 1) else {
+            return false;
+        };
+        let known = manifest.memory_bytes;
+        let memory = if self.index.has_memory_of_its_own() {
+            known
+        } else {
+            known.max(self.limits.index_memory)
+        };
+        let Ok(dense) = Chooser::new(manifest, wish, memory).spec(rows) else {
+            return false;
+        };
+        let own = added_spec(&manifest.spec, rows);
+        let afforded = code_bytes(&dense, rows);
+        let is_long = code_bytes(&own, rows) > afforded + afforded / LONGER_SHARE;
+        is_alike(&own, &dense) && is_long && self.can_redesign(version)
+    }
+
+    /// Memory of searches for so many rows: where nobody gave one in bytes it grows with them.
+    pub(super) fn search_memory(&self, manifest: &Manifest, rows: u64) -> u64 {
+        let known = manifest.memory_bytes;
+        let free = |wish: &&DesignWish| self.index.has_memory_of_its_own() && !wish.bounds_memory();
+        let (Some(wish), Ok(rows)) = (manifest.wish.as_ref().filter(free), u32::try_from(rows))
+        else {
+            return known;
+        };
+        let options = BuildOptions::of_wish(wish, &manifest.spec);
+        let wished = options.memory_for(manifest.spec.shape, rows);
+        wished.map_or(known, |wished| wished.max(known))
+    }
+
     fn chosen_anew(
         &self,
         manifest: &Manifest,
@@ -44,37 +80,21 @@ impl Common {
         let (Ok(least), Ok(most)) = (u32::try_from(rows), u32::try_from(most_nodes(rows))) else {
             return Ok(None);
         };
-        let shape = manifest.spec.shape;
-        let stored = manifest.stored_shape();
-        let mut options = BuildOptions::of_wish(wish, &manifest.spec);
-        let known = manifest.memory_bytes;
-        let (memory_bytes, of_searches) = if !self.index.has_memory_of_its_own() {
-            (known, known.min(self.limits.index_memory))
-        } else if wish.bounds_memory() {
-            (known, known)
+        let memory_bytes = self.search_memory(manifest, rows);
+        let of_searches = if self.index.has_memory_of_its_own() {
+            memory_bytes
         } else {
-            let grown = options.memory_for(shape, least)?.max(known);
-            (grown, grown)
+            memory_bytes.min(self.limits.index_memory)
         };
-        let for_design = of_searches.saturating_sub(manifest.filter_bytes());
-        options.memory = Some(MemoryWish::Bytes(for_design));
-        let spec_for = |options: &BuildOptions, nodes| -> Result<IndexSpec> {
-            let mut spec = options.spec_for(stored, nodes)?;
-            spec.shape = shape;
-            Ok(added_spec(&spec, nodes))
-        };
-        let roomy = spec_for(&options, most)?;
+        let chooser = Chooser::new(manifest, wish, of_searches);
+        let roomy = chooser.spec(most)?;
         let own = added_spec(&manifest.spec, most);
-        let bytes = |spec: &IndexSpec, nodes: u32| {
-            let codes = u64::from(spec.storage.codes_in_memory(nodes));
-            codes * u64::from(spec.storage.quantizer.code_bytes())
-        };
-        let dense = spec_for(&options, least).ok();
+        let dense = chooser.spec(least).ok();
         let fits = dense.as_ref().is_some_and(|dense| {
-            is_alike(&own, dense) && bytes(&own, least) <= bytes(dense, least)
+            is_alike(&own, dense) && code_bytes(&own, least) <= code_bytes(dense, least)
         });
-        let wished = bytes(&roomy, most);
-        let stays = fits && bytes(&own, most) >= wished - wished / LONGER_SHARE;
+        let wished = code_bytes(&roomy, most);
+        let stays = fits && code_bytes(&own, most) >= wished - wished / LONGER_SHARE;
         let pages = |spec: &IndexSpec| -> Result<u32> {
             Ok(resolve::codec(spec, most)?.map().geometry.span())
         };
@@ -86,6 +106,34 @@ impl Common {
             memory_bytes,
         }))
     }
+}
+
+/// Chooses designs by the wish that an index was made with, and a memory of searches.
+struct Chooser<'m> {
+    manifest: &'m Manifest,
+    options: BuildOptions,
+}
+
+impl<'m> Chooser<'m> {
+    fn new(manifest: &'m Manifest, wish: &DesignWish, memory: u64) -> Self {
+        let mut options = BuildOptions::of_wish(wish, &manifest.spec);
+        let for_design = memory.saturating_sub(manifest.filter_bytes());
+        options.memory = Some(MemoryWish::Bytes(for_design));
+        Self { manifest, options }
+    }
+
+    /// The design for so many nodes.
+    fn spec(&self, nodes: u32) -> Result<IndexSpec> {
+        let mut spec = self.options.spec_for(self.manifest.stored_shape(), nodes)?;
+        spec.shape = self.manifest.spec.shape;
+        Ok(added_spec(&spec, nodes))
+    }
+}
+
+/// Bytes of the codes of so many nodes in memory.
+fn code_bytes(spec: &IndexSpec, nodes: u32) -> u64 {
+    let codes = u64::from(spec.storage.codes_in_memory(nodes));
+    codes * u64::from(spec.storage.quantizer.code_bytes())
 }
 
 /// Whether two designs differ in nothing but the length or number of codes in memory.

@@ -3,8 +3,10 @@
 use pageway_types::{ElementType, Metric, NoProgress, VectorShape};
 
 use super::model::Model;
-use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
+use crate::memory::MemoryWish;
+use crate::options::{BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
+use crate::source::VectorSlice;
 use crate::update::{CreateOptions, Rows, UpdateOptions, Writer, verify};
 use crate::{Durability, Index};
 
@@ -77,6 +79,62 @@ fn codes_become_longer_where_fewer_rows_came_than_were_expected() {
     let after = code_bytes(writer.index());
     assert!(after[0] > before[0], "{before:?} {after:?}");
     check(writer.index(), &bytes, 0);
+    assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
+}
+
+/// An index that was built of rows in this memory, and a quarter more that came in two flushes.
+fn grown(dir: &std::path::Path, memory: MemoryWish) -> (Writer, Vec<u8>) {
+    let mut model = Model::new(3);
+    let bytes = rows(&mut model, 12_000);
+    let vectors = VectorSlice::new(&bytes, SHAPE).unwrap();
+    let options = BuildOptions {
+        metric: Metric::L2,
+        degree: 12,
+        memory: Some(memory),
+        calibration_queries: 20,
+        ..BuildOptions::default()
+    };
+    let input = BuildInput::new(&vectors, "rows");
+    Index::build(dir, &input, &options, &NoProgress).unwrap();
+    let writer = open(dir);
+    for _ in 0..2 {
+        let bytes = rows(&mut model, 1500);
+        writer.insert(&Rows::new(&bytes, SHAPE)).unwrap();
+        writer.flush(&NoProgress).unwrap();
+    }
+    (writer, bytes)
+}
+
+#[test]
+fn a_share_of_the_rows_grows_with_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let (writer, bytes) = grown(dir.path(), MemoryWish::Share(3.0));
+    let memory = writer.index().version().manifest.memory_bytes;
+    assert_eq!(memory, 15_000 * 32 * 3);
+    writer.merge(false, &NoProgress).unwrap();
+    assert_eq!(code_bytes(writer.index()).len(), 3);
+    check(writer.index(), &bytes, 0);
+}
+
+#[test]
+fn codes_that_are_too_long_for_what_came_become_shorter() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = 840_000;
+    let (writer, bytes) = grown(dir.path(), MemoryWish::Bytes(memory));
+    let before = code_bytes(writer.index());
+    writer.merge(false, &NoProgress).unwrap();
+    let after = code_bytes(writer.index());
+    assert_eq!((before.len(), after.len()), (3, 1));
+    assert!(after[0] < before[0], "{before:?} {after:?}");
+    assert_eq!(writer.index().version().manifest.memory_bytes, memory);
+    check(writer.index(), &bytes, 0);
+    // With room for what comes next.
+    let bytes = rows(&mut Model::new(4), 1500);
+    writer.insert(&Rows::new(&bytes, SHAPE)).unwrap();
+    writer.flush(&NoProgress).unwrap();
+    writer.merge(false, &NoProgress).unwrap();
+    assert_eq!(code_bytes(writer.index()).len(), 2);
+    drop(writer);
     assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
 }
 
