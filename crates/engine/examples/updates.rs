@@ -6,18 +6,18 @@
 //!     SCENARIO BASE METRIC QUERIES DIR [KEY=VALUE..]
 //! ```
 //!
-//! Scenarios: `insert`, `delete`, `beside` (searches in quiet, beside inserts, and in quiet again of
-//! what is committed then), `recover`, `churn`, `delta` (searches while `rows` wait in the delta,
-//! and once they are flushed), `mixed` (the operations of figures 15 and 16 of Chen et al., 2026:
-//! inserts and deletes at `inserts` to `deletes`, a flush after every `flush` of them). Keys, with
-//! defaults: `first=64000` rows that the index is built of, `memory=20%`, `open=` memory to search
-//! with in place of that, `update=` and `build=` memory for updates, `callers=16`, `rows=10000` to
-//! change, `batch=1` rows of a call, `share=2` percent of a generation, `generations=50`,
-//! `every=10` generations a comparison, `list=` entries of candidate lists, `queries=200`,
-//! `threads=1`, `seconds=20`, `rate=` rows put in a second at most, `target_us=` latency that
-//! searches are to stay within, `preset=pageway`, `form=`, and `policy.NAME=` for choices in place
-//! of the preset's, such as `policy.update=overwrite`; of `mixed` also `inserts=9`, `deletes=1`,
-//! `flush=100`, `every=` rows from one measure to the next.
+//! Scenarios: `insert`, `delete`, `beside` (searches in quiet, beside inserts, and in quiet again
+//! of what is committed then), `recover`, `churn`, `delta` (searches while `rows` wait in the
+//! delta, and once they are flushed), `mixed` (the operations of figures 15 and 16 of Chen et al.,
+//! 2026: inserts and deletes at `inserts` to `deletes`, a flush after every `flush` of them). Keys,
+//! with defaults: `first=64000` rows that the index is built of, `memory=20%`, `open=` memory to
+//! search with in place of that, `update=` and `build=` memory for updates, `callers=16`,
+//! `rows=10000` to change, `batch=1` rows of a call, `share=2` percent of a generation,
+//! `generations=50`, `every=10` generations a comparison, `list=` entries of candidate lists,
+//! `queries=200`, `threads=1`, `seconds=20`, `rate=` rows put in a second at most, `target_us=`
+//! latency that searches are to stay within, `preset=pageway`, `form=`, and `policy.NAME=` for
+//! choices in place of the preset's, such as `policy.update=overwrite`; of `mixed` also
+//! `inserts=9`, `deletes=1`, `flush=100`, `every=` rows from one measure to the next.
 
 #![allow(
     clippy::unwrap_used,
