@@ -84,7 +84,7 @@ impl Common {
         let before = self.index.version();
         let mut manifest = before.manifest.clone();
         let at = put(&mut manifest, checkpoint)?;
-        manifest.memory_bytes = self.search_memory(&manifest, before.living());
+        manifest.memory_bytes = self.search_memory(&manifest, manifest.node_count().into());
         manifest.generation = self.upkeep.builds().number();
         let mut version = self.load(manifest)?;
         let lookups = self.lookups(&before, &version)?;

@@ -26,57 +26,59 @@ pub(super) struct Redesign {
 impl Common {
     /// The design to merge all segments of a version into, where it is to be another.
     ///
-    /// It stays where it is one that memory affords for the rows that live, and not much less than
-    /// it affords for all rows that there may be until the next such merge. It stays too where none
-    /// can be chosen.
+    /// It stays where it is one that memory affords for the rows that live and was enough for the
+    /// nodes that there are, and not much less than it affords for all rows that there may be until
+    /// the next such merge. It stays too where none can be chosen.
     pub(super) fn redesign(&self, version: &Version) -> Option<Redesign> {
         let wish = version.manifest.wish.as_ref()?;
-        self.chosen_anew(&version.manifest, wish, version.living())
-            .unwrap_or_default()
+        self.chosen_anew(version, wish).unwrap_or_default()
     }
 
-    /// Whether codes have become so long for the rows that live that memory no longer holds much of
-    /// what its design keeps beside them, and a merge of all can choose shorter ones.
+    /// Whether codes are so long for the nodes that there are, dead ones included, that memory no
+    /// longer holds much of what its design keeps beside them, and a merge of all can choose
+    /// shorter ones.
     pub(super) fn is_outgrown(&self, version: &Version) -> bool {
-        let rows = u32::try_from(version.living()).unwrap_or(u32::MAX);
-        let (manifest, segments) = (&version.manifest, version.segments.len());
-        let Some(wish) = manifest.wish.as_ref().filter(|_| segments > 1) else {
-            return false;
-        };
+        let wish = version.manifest.wish.as_ref();
+        let is_crowded = |wish| self.is_crowded(version, wish);
+        version.segments.len() > 1 && wish.is_some_and(is_crowded) && self.can_redesign(version)
+    }
+
+    /// Whether codes are longer by much than those that would be chosen for as many nodes.
+    fn is_crowded(&self, version: &Version, wish: &DesignWish) -> bool {
+        let manifest = &version.manifest;
         let known = manifest.memory_bytes;
         let memory = if self.index.has_memory_of_its_own() {
             known
         } else {
             known.max(self.limits.index_memory)
         };
-        let Ok(dense) = Chooser::new(manifest, wish, memory).spec(rows) else {
+        let nodes = u64::from(version.node_count()).max(version.living());
+        let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
+        let Ok(dense) = Chooser::new(manifest, wish, memory).spec(nodes) else {
             return false;
         };
-        let own = added_spec(&manifest.spec, rows);
-        let afforded = code_bytes(&dense, rows);
-        let is_long = code_bytes(&own, rows) > afforded + afforded / LONGER_SHARE;
-        is_alike(&own, &dense) && is_long && self.can_redesign(version)
+        let own = added_spec(&manifest.spec, nodes);
+        let afforded = code_bytes(&dense, nodes);
+        is_alike(&own, &dense) && code_bytes(&own, nodes) > afforded + afforded / LONGER_SHARE
     }
 
-    /// Memory of searches for so many rows: where nobody gave one in bytes it grows with them.
-    pub(super) fn search_memory(&self, manifest: &Manifest, rows: u64) -> u64 {
+    /// Memory of searches for so many nodes: what it was where somebody gave bytes, the share that
+    /// was given, or the usual one, which is never less than before.
+    pub(super) fn search_memory(&self, manifest: &Manifest, nodes: u64) -> u64 {
         let known = manifest.memory_bytes;
         let free = |wish: &&DesignWish| self.index.has_memory_of_its_own() && !wish.bounds_memory();
-        let (Some(wish), Ok(rows)) = (manifest.wish.as_ref().filter(free), u32::try_from(rows))
+        let (Some(wish), Ok(nodes)) = (manifest.wish.as_ref().filter(free), u32::try_from(nodes))
         else {
             return known;
         };
         let options = BuildOptions::of_wish(wish, &manifest.spec);
-        let wished = options.memory_for(manifest.spec.shape, rows);
-        wished.map_or(known, |wished| wished.max(known))
+        let least = if wish.memory.is_some() { 0 } else { known };
+        let wished = options.memory_for(manifest.spec.shape, nodes);
+        wished.map_or(known, |wished| wished.max(least))
     }
 
-    fn chosen_anew(
-        &self,
-        manifest: &Manifest,
-        wish: &DesignWish,
-        rows: u64,
-    ) -> Result<Option<Redesign>> {
+    fn chosen_anew(&self, version: &Version, wish: &DesignWish) -> Result<Option<Redesign>> {
+        let (manifest, rows) = (&version.manifest, version.living());
         let (Ok(least), Ok(most)) = (u32::try_from(rows), u32::try_from(most_nodes(rows))) else {
             return Ok(None);
         };
@@ -94,6 +96,7 @@ impl Common {
             is_alike(&own, dense) && code_bytes(&own, least) <= code_bytes(dense, least)
         });
         let wished = code_bytes(&roomy, most);
+        let fits = fits && !self.is_crowded(version, wish);
         let stays = fits && code_bytes(&own, most) >= wished - wished / LONGER_SHARE;
         let pages = |spec: &IndexSpec| -> Result<u32> {
             Ok(resolve::codec(spec, most)?.map().geometry.span())

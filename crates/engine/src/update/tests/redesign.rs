@@ -106,7 +106,7 @@ fn grown(dir: &std::path::Path, memory: MemoryWish) -> (Writer, Vec<u8>) {
 }
 
 #[test]
-fn a_share_of_the_rows_grows_with_them() {
+fn a_share_of_the_rows_follows_them() {
     let dir = tempfile::tempdir().unwrap();
     let (writer, bytes) = grown(dir.path(), MemoryWish::Share(3.0));
     let memory = writer.index().version().manifest.memory_bytes;
@@ -114,6 +114,12 @@ fn a_share_of_the_rows_grows_with_them() {
     writer.merge(false, &NoProgress).unwrap();
     assert_eq!(code_bytes(writer.index()).len(), 3);
     check(writer.index(), &bytes, 0);
+    let ids: Vec<u64> = (0..5000).collect();
+    writer.delete(&ids, Durability::Synced).unwrap();
+    writer.merge(true, &NoProgress).unwrap();
+    let memory = writer.index().version().manifest.memory_bytes;
+    assert_eq!(memory, 10_000 * 32 * 3);
+    check(writer.index(), &bytes[5044 * 32..], 5044);
 }
 
 #[test]
