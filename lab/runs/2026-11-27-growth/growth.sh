@@ -36,3 +36,10 @@ run() {
   done
   run after sift $sift "$work/copy" first=800000 rows=200000 rate=1000 seconds=20
 } >"$out/growth.jsonl"
+# The same where rows are replaced: a fresh build beside.
+for way in before after; do
+  case $way in before) binary=$before ;; *) binary=$after ;; esac
+  rm -rf "$work/copy"
+  "$binary" churn $text "$work/copy" first=40000 share=6 generations=3 every=3 queries=1000 2>/dev/null |
+    sed "s/^{/{\"way\":\"$way\",/"
+done >"$out/churn.jsonl"
