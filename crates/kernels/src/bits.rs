@@ -57,6 +57,13 @@ impl BitWeights {
         }
     }
 
+    /// Takes the weights of another; without allocating, where those are for codes as long.
+    pub fn copy_from(&mut self, other: &Self) {
+        (self.code_bytes, self.planes) = (other.code_bytes, other.planes);
+        self.lines.clone_from(&other.lines);
+        self.widths.clone_from(&other.widths);
+    }
+
     /// Bytes of memory that [`BitWeights::new`] allocates.
     pub const fn bytes(code_bytes: usize, planes: usize) -> usize {
         let chunk = planes * size_of::<Line>() + size_of::<usize>();

@@ -78,6 +78,14 @@ impl BlockWeights {
         }
     }
 
+    /// Takes the weights of another; without allocating, where those are for codes as long.
+    pub fn copy_from(&mut self, other: &Self) {
+        (self.code_bytes, self.base, self.wide) = (other.code_bytes, other.base, other.wide);
+        self.places.clone_from(&other.places);
+        self.lower.clone_from(&other.lower);
+        self.upper.clone_from(&other.upper);
+    }
+
     /// Bytes of memory that [`BlockWeights::new`] allocates.
     pub const fn bytes(code_bytes: usize) -> usize {
         let step = 2 * size_of::<Line>() + size_of::<u32>();

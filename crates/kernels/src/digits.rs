@@ -61,6 +61,13 @@ impl DigitWeights {
         }
     }
 
+    /// Takes the weights of another; without allocating, where those are for codes as long.
+    pub fn copy_from(&mut self, other: &Self) {
+        (self.code_bytes, self.fours) = (other.code_bytes, other.fours);
+        self.lines.clone_from(&other.lines);
+        self.wide.clone_from(&other.wide);
+    }
+
     /// Most bytes of memory that [`DigitWeights::new`] allocates, whatever the digits are.
     pub const fn bytes(code_bytes: usize) -> usize {
         // Two steps more than of digits of one bit alone, where those of four bits fill none.

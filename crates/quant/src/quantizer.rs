@@ -299,6 +299,21 @@ impl Scorer {
         }
     }
 
+    /// Takes the query of another scorer of the same quantizer, for the forms of codes that it was
+    /// prepared for: a copy, where [`Scorer::prepare`] rotates.
+    ///
+    /// # Panics
+    /// When the other is of another kind.
+    pub fn take_over(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::Pq(own), Self::Pq(other)) => own.take_over(other),
+            (Self::RaBitQ(own), Self::RaBitQ(other)) => own.take_over(other),
+            (Self::Pq(_) | Self::RaBitQ(_), _) => {
+                assert_eq!("scorer", "scorer of another kind", "both must be of one kind");
+            }
+        }
+    }
+
     /// [`CodeScorer::score`], and per code by how much the estimate is off: the standard deviation
     /// of its error, in units of the distance. Infinite where the codes say nothing of that, as
     /// product codes.
@@ -321,22 +336,9 @@ impl Scorer {
         }
     }
 
-    /// Takes the next query to scan blocks with, and nothing else; product codes have none.
-    ///
-    /// # Panics
-    /// As [`Scorer::prepare`].
-    pub fn prepare_blocks(&mut self, quantizer: &Quantizer, query: &[f32]) {
-        match (self, quantizer) {
-            (Self::RaBitQ(scorer), Quantizer::RaBitQ(quantizer)) => {
-                scorer.prepare_blocks(quantizer, query);
-            }
-            (scorer, quantizer) => scorer.prepare(quantizer, query, CodeForms::Stored),
-        }
-    }
-
     /// Estimates for the codes of a block that [`Quantizer::write_block`] wrote, all made around
     /// one centre. Bit `i` of the answer is set unless estimate `i` is above `limit`; none is
-    /// before [`Scorer::prepare_blocks`].
+    /// before it was prepared for blocks.
     ///
     /// # Panics
     /// When the block is not whole.

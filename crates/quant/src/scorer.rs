@@ -40,6 +40,8 @@ pub enum CodeForms {
     Table,
     /// Some in this form and some in that.
     Both,
+    /// In blocks, and in no other form.
+    Blocks,
 }
 
 /// Codes to score.

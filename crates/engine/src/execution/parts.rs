@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pageway_kernels::{DistanceFn, KernelSet};
-use pageway_quant::{Quantizer, Scorer};
+use pageway_quant::{CodeForms, Quantizer, Scorer};
 use pageway_types::{Guide, NodeId};
 
 use super::entry::EntryPart;
@@ -98,6 +98,12 @@ impl AnyParts {
         each!(self, parts => &parts.codes.quantizer)
     }
 
+    /// Whether a query is prepared for the codes of both by the same arithmetic.
+    pub(super) fn shares_codebook(&self, other: &Self) -> bool {
+        let forms = |parts: &Self| each!(parts, own => own.code_forms());
+        Arc::ptr_eq(self.quantizer(), other.quantizer()) && forms(self) == forms(other)
+    }
+
     /// Where walks start.
     pub(crate) fn entry(&self) -> &EntryPart {
         each!(self, parts => &parts.entry)
@@ -112,6 +118,14 @@ impl AnyParts {
 }
 
 impl<C: PageCodec> Parts<C> {
+    /// The forms of the codes that queries meet.
+    pub(super) fn code_forms(&self) -> CodeForms {
+        match self.entry.clusters() {
+            Some(_) => CodeForms::Blocks,
+            None => self.codes.table.forms(self.codec.map().node_count),
+        }
+    }
+
     /// Whether the code of every node can be scored by itself.
     pub(super) fn scans_codes(&self) -> bool {
         let has_all = self.codes.table.node_count() == self.codec.map().node_count;

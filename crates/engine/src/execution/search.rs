@@ -16,6 +16,7 @@
 
 use std::time::Instant;
 
+use pageway_quant::Scorer;
 use pageway_types::NodeId;
 
 use super::bounds::Limits;
@@ -122,9 +123,19 @@ impl<'t> Search<'t> {
             ),
             ..query
         };
-        self.walks
-            .push(Walk::new(&segment.parts, own, number, scratch));
+        let knows = self.scorer_of(segment);
+        let walk = Walk::new(&segment.parts, own, (number, scratch), knows);
+        self.walks.push(walk);
         true
+    }
+
+    /// What scores codes of the query in a segment whose codes mean the same, where one is asked.
+    fn scorer_of(&self, segment: &Segment) -> Option<&Scorer> {
+        let same = |walk: &&Walk<'_>| {
+            let other = self.segments.get(walk.segment());
+            other.is_some_and(|other| segment.parts.shares_codebook(&other.parts))
+        };
+        self.walks.iter().find(same).map(Walk::scorer)
     }
 
     /// Begins walks over the segments that a query of `sizes` asks; whether there was another.

@@ -24,6 +24,7 @@
 //! Greedy beam search with product codes and exact distances in passing: Subramanya et al., NeurIPS
 //! 2019.
 
+use pageway_quant::Scorer;
 use pageway_types::{NodeId, PageId};
 
 use super::bounds::Bounds;
@@ -121,24 +122,22 @@ pub(crate) struct Traversal<'t, C: PageCodec> {
 }
 
 impl<'t, C: PageCodec> Traversal<'t, C> {
-    /// Prepares segment number `segment`: the table of the query, and the entry nodes
-    /// as first candidates.
+    /// Prepares segment number `segment`: the table of the query, or what a scorer of the same
+    /// codes `knows` of it, and the entry nodes as first candidates.
     pub(crate) fn new(
         parts: &'t Parts<C>,
         query: Query<'t>,
-        segment: usize,
-        scratch: &'t mut Scratch,
+        (segment, scratch): (usize, &'t mut Scratch),
+        knows: Option<&Scorer>,
     ) -> Self {
         let sizes = scratch.shape.own_sizes(&query, query.sizes);
         scratch.reset(&query, sizes);
         let scoring = &mut scratch.scoring;
         (parts.widen)(query.vector, &mut scoring.widened);
         let (scorer, quantizer) = (&mut scoring.scorer, &parts.codes.quantizer);
-        if parts.entry.clusters().is_some() {
-            scorer.prepare_blocks(quantizer, &scoring.widened);
-        } else {
-            let forms = parts.codes.table.forms(parts.codec.map().node_count);
-            scorer.prepare(quantizer, &scoring.widened, forms);
+        match knows {
+            Some(other) => scorer.take_over(other),
+            None => scorer.prepare(quantizer, &scoring.widened, parts.code_forms()),
         }
         let mut traversal = Self {
             parts,
@@ -362,6 +361,11 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// Ends the query in this segment: its scratch (which holds the ranking) and its counters.
     pub(crate) fn finish(self) -> (&'t mut Scratch, QueryStats) {
         (self.scratch, self.stats)
+    }
+
+    /// What scores codes of this query.
+    pub(super) fn scorer(&self) -> &Scorer {
+        &self.scratch.scoring.scorer
     }
 
     /// The candidates.

@@ -1,5 +1,7 @@
 //! A traversal whatever the codec of its segment: a test per page, and none below it.
 
+use pageway_quant::Scorer;
+
 use super::bounds::{Bounds, Limits};
 use super::candidates::{CandidateList, key_distance, key_node};
 use super::traversal::Stage;
@@ -27,15 +29,18 @@ impl<'t> Walk<'t> {
     pub(super) fn new(
         parts: &'t AnyParts,
         query: Query<'t>,
-        place: usize,
-        scratch: &'t mut Scratch,
+        place: (usize, &'t mut Scratch),
+        knows: Option<&Scorer>,
     ) -> Self {
         match parts {
-            AnyParts::Record(parts) => Self::Record(Traversal::new(parts, query, place, scratch)),
-            AnyParts::PageNode(parts) => {
-                Self::PageNode(Traversal::new(parts, query, place, scratch))
-            }
+            AnyParts::Record(parts) => Self::Record(Traversal::new(parts, query, place, knows)),
+            AnyParts::PageNode(parts) => Self::PageNode(Traversal::new(parts, query, place, knows)),
         }
+    }
+
+    /// What scores codes of its query.
+    pub(super) fn scorer(&self) -> &Scorer {
+        each!(self, walk => walk.scorer())
     }
 
     #[inline]

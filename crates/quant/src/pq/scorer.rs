@@ -68,6 +68,12 @@ impl PqScorer {
         }
     }
 
+    /// Takes the query of another scorer of the same quantizer, and the table that it made of it.
+    pub fn take_over(&mut self, other: &Self) {
+        self.table.clone_from(&other.table);
+        self.query.clone_from(&other.query);
+    }
+
     /// Estimates for 32 codes, one after the other. Bit `i` of the answer is set unless
     /// estimate `i` is above `limit`.
     ///

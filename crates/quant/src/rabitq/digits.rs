@@ -172,7 +172,13 @@ pub(super) struct DigitScorer {
 }
 
 impl DigitScorer {
-    fn new(layout: &Layout) -> Self {
+    /// Takes what another of the same layout made of its query.
+    pub(super) fn take_over(&mut self, other: &Self) {
+        self.weights.copy_from(&other.weights);
+        self.estimator = other.estimator;
+    }
+
+    pub(super) fn new(layout: &Layout) -> Self {
         let digits = Digits::new(layout);
         let bytes = layout.code_bytes() - layout.head_bytes();
         Self {

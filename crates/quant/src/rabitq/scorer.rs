@@ -117,11 +117,14 @@ impl RaBitQScorer {
     }
 
     /// The same for codes in the forms that will be scored, and in no other. Allocates the first
-    /// time that tables are among them.
+    /// time that tables or blocks are among them.
     ///
     /// # Panics
     /// As [`RaBitQScorer::prepare`].
     pub fn prepare_forms(&mut self, quantizer: &RaBitQuantizer, query: &[f32], forms: CodeForms) {
+        if forms == CodeForms::Blocks {
+            return self.prepare_blocks(quantizer, query);
+        }
         self.take(quantizer, query);
         self.meet_centroids(quantizer);
         let factor = self.turn(quantizer);
@@ -133,6 +136,29 @@ impl RaBitQScorer {
         if forms != CodeForms::Table {
             self.weigh(factor);
             self.weights.fill(&self.integers);
+        }
+    }
+
+    /// Takes the query of another scorer of the same quantizer, and all that it made of it: for a
+    /// copy of some kilobytes. Allocates as [`RaBitQScorer::prepare_forms`].
+    pub fn take_over(&mut self, other: &Self) {
+        self.query.clone_from(&other.query);
+        self.rotated.clone_from(&other.rotated);
+        self.integers.clone_from(&other.integers);
+        self.centroids.clone_from(&other.centroids);
+        self.around = other.around;
+        self.estimator = other.estimator;
+        self.errors = other.errors;
+        self.weights.copy_from(&other.weights);
+        if let Some(others) = &other.blocks {
+            let bytes = others.code_bytes();
+            let own = self.blocks.get_or_insert_with(|| Box::new(BlockWeights::new(bytes)));
+            own.copy_from(others);
+        }
+        if let Some(others) = &other.digits {
+            let layout = &self.layout;
+            let own = self.digits.get_or_insert_with(|| Box::new(DigitScorer::new(layout)));
+            own.take_over(others);
         }
     }
 
