@@ -309,7 +309,10 @@ impl Scorer {
             (Self::Pq(own), Self::Pq(other)) => own.take_over(other),
             (Self::RaBitQ(own), Self::RaBitQ(other)) => own.take_over(other),
             (Self::Pq(_) | Self::RaBitQ(_), _) => {
-                assert_eq!("scorer", "scorer of another kind", "both must be of one kind");
+                assert_eq!(
+                    "scorer", "scorer of another kind",
+                    "both must be of one kind"
+                );
             }
         }
     }

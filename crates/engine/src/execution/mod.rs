@@ -21,6 +21,7 @@ mod harvest;
 mod held;
 mod ladder;
 mod lift;
+mod list_end;
 mod list_rule;
 mod met;
 mod parts;

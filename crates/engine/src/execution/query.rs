@@ -115,6 +115,15 @@ impl Siblings {
 }
 
 impl QuerySizes {
+    /// Of no query.
+    pub(crate) const NONE: Self = Self {
+        results: 0,
+        list_size: 0,
+        capacity: 0,
+        list_limit: 0,
+        beam: 0,
+    };
+
     /// Sizes of the walk over a segment of `nodes` nodes.
     ///
     /// A walk over one of several begins with some shares of its part of the list, and grows it

@@ -18,7 +18,7 @@ use super::candidates::{CandidateList, key_distance, key_node, key_number};
 use super::entry::EntryScratch;
 use super::ladder::QueryLadder;
 use super::probes::Probes;
-use super::query::Goal;
+use super::query::{Gathering, Goal};
 use super::schedule::Among;
 use super::scratch::Target;
 use crate::layout::PageCodec;
@@ -28,7 +28,7 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// Fills the candidate list from the nearest clusters, if it has grown.
     pub(super) fn scan(&mut self, table: &ClusterTable) {
         let size = self.scratch.candidates.depth();
-        if self.scan.list_size < size {
+        if self.scan.list_size < size || self.scan.beside.goes_on {
             if self.scan.list_size == 0 {
                 let k = self.scratch.shape.sizes.results;
                 self.scan.patience = StaleCodes::new(self.query.goal, k);
@@ -39,12 +39,27 @@ impl<C: PageCodec> Traversal<'_, C> {
                 self.scan.nearby = Nearby::default();
             }
             self.scan.list_size = size;
+            self.scan.beside.begin();
             if self.query.lists_admitted {
                 self.score_admitted(table);
             } else {
                 self.score_clusters(table, size);
             }
         }
+    }
+
+    /// Whether it is over once it brings nothing nearer than what other segments hold: a scan for
+    /// the nearest of all that live.
+    pub(super) fn ends_beside(&self) -> bool {
+        self.scratch.shape.index.gathering() == Gathering::Scanning
+            && self.query.goal == Goal::Nearest
+            && self.query.admission.is_open()
+            && self.query.ladder.is_none()
+    }
+
+    /// Looks into clusters for what is nearer than `end`, a distance in sortable bits, alone.
+    pub(super) fn end_at(&mut self, end: u32) {
+        self.scan.beside.end_at(end);
     }
 
     /// Forgets what a scan found.
@@ -119,11 +134,13 @@ impl<C: PageCodec> Traversal<'_, C> {
         let mut noted = ScanEnds::new(self.query.ladder, rung);
         // What a shorter list looked into ended when it had been patient for so long.
         let mut had_admitted = false;
-        while !self
-            .scan
-            .patience
-            .ends(&self.scratch.candidates, had_admitted)
-        {
+        loop {
+            let (scan, candidates) = (&mut self.scan, &self.scratch.candidates);
+            if scan.patience.ends(candidates, had_admitted)
+                || scan.beside.ends(candidates, had_admitted)
+            {
+                break;
+            }
             let entry = &mut self.scratch.entry;
             let Some(key) = probes.take(entry) else {
                 break;
@@ -202,6 +219,7 @@ pub(super) struct ScanState {
     /// Candidate list size for which clusters were looked into.
     list_size: usize,
     patience: StaleCodes,
+    beside: Beside,
     /// What a scan among some nodes came by.
     pub(super) nearby: Nearby,
 }
@@ -265,6 +283,59 @@ impl StaleCodes {
     /// Whether a scan with a list of this size would end.
     fn ends_list(&self, size: usize) -> bool {
         self.kth < u64::MAX && self.stale > size
+    }
+}
+
+/// Whether more clusters of a segment are worth it beside segments that were scanned before it: not
+/// when a few in a row have brought nothing that the list of all would hold.
+#[derive(Clone, Copy, Debug)]
+struct Beside {
+    /// Distance, in sortable bits, of the last candidate that the others have for that list; the
+    /// largest where they do not fill it.
+    end: u32,
+    /// Whether it was moved farther since clusters were looked into.
+    goes_on: bool,
+    within: usize,
+    stale: usize,
+}
+
+impl Default for Beside {
+    fn default() -> Self {
+        Self {
+            end: u32::MAX,
+            goes_on: false,
+            within: 0,
+            stale: 0,
+        }
+    }
+}
+
+impl Beside {
+    /// Clusters in a row that bring nothing before a scan ends.
+    const PATIENCE: usize = 4;
+
+    fn begin(&mut self) {
+        (self.goes_on, self.stale) = (false, 0);
+    }
+
+    /// Ends at this distance from now on.
+    fn end_at(&mut self, end: u32) {
+        self.goes_on = end > self.end;
+        self.end = end;
+    }
+
+    /// Looks at the list after a cluster, if that had what may be an answer.
+    fn ends(&mut self, candidates: &CandidateList, had_admitted: bool) -> bool {
+        if self.end == u32::MAX {
+            return false;
+        }
+        let within = candidates.count_within(self.end);
+        if had_admitted {
+            let stale = self.stale + 1;
+            self.stale = if within > self.within { 0 } else { stale };
+        }
+        self.within = within;
+        self.stale >= Self::PATIENCE
     }
 }
 

@@ -3,6 +3,8 @@
 //! ```text
 //!  route     where rows are known to lie together: the segments that the query is near
 //!  gather    segment 0, 1, ... each to its end
+//!            scans, which wait for nothing, one after the other, the largest first: each as far as
+//!            it brings what the list of all would hold beside those before it
 //!            a segment whose list is full, half of it of candidates that the list of all
 //!            would hold, doubles its own and goes on
 //!  fine codes, refine
@@ -14,6 +16,7 @@
 //! when: so answers depend neither on the order in which reads complete nor on the driver. With
 //! one segment nothing is shared and nothing waits.
 
+use std::cmp::Reverse;
 use std::time::Instant;
 
 use pageway_quant::Scorer;
@@ -22,6 +25,7 @@ use pageway_types::NodeId;
 use super::bounds::Limits;
 use super::candidates::{key_node, sort_key};
 use super::ladder::LadderNote;
+use super::list_end::list_end;
 use super::list_rule::{LOOKED_AT, ListChoice, NearestDistances};
 use super::query::Goal;
 use super::ranking::Neighbor;
@@ -41,6 +45,8 @@ pub(crate) struct Search<'t> {
     route: Route,
     query: Option<Query<'t>>,
     stage: Stage,
+    /// What is gathered for: the query's sizes, or those of its first list.
+    sizes: QuerySizes,
     /// The segment whose turn it is to ask for pages.
     turn: usize,
     /// What the query chose its list by.
@@ -77,6 +83,7 @@ impl<'t> Search<'t> {
             route: Route::over(segments),
             query: None,
             stage: Stage::Gather,
+            sizes: QuerySizes::NONE,
             turn: 0,
             choice: None,
             falls_short: false,
@@ -98,6 +105,11 @@ impl<'t> Search<'t> {
             query.sizes.with_list(rule.begins_with())
         });
         self.ask_near(first);
+        self.sizes = first;
+        if self.scans_in_turn() {
+            let nodes = |walk: &Walk<'_>| Reverse(walk.node_count());
+            self.walks.sort_by_key(nodes);
+        }
         self.choice = None;
         self.falls_short = false;
         self.stage = Stage::Gather;
@@ -160,10 +172,26 @@ impl<'t> Search<'t> {
                 {
                     return Ok(Some(request));
                 }
-                self.turn = (self.turn + 1) % self.walks.len();
+                self.pass_turn();
             }
             if self.in_flight() > 0 || !self.advance() {
                 return Ok(None);
+            }
+        }
+    }
+
+    /// Whether segments are scanned one after the other.
+    fn scans_in_turn(&self) -> bool {
+        self.walks.len() > 1 && self.walks.iter().all(Walk::ends_beside)
+    }
+
+    /// Gives the turn to the next segment; to gather beside those before it, where scans do.
+    fn pass_turn(&mut self) {
+        self.turn = (self.turn + 1) % self.walks.len();
+        if self.turn > 0 && self.stage == Stage::Gather && self.scans_in_turn() {
+            let end = self.list_end();
+            if let Some(walk) = self.walks.get_mut(self.turn) {
+                walk.end_at(end);
             }
         }
     }
@@ -225,6 +253,7 @@ impl<'t> Search<'t> {
         }
         if self.settle() || self.widen() || self.look_further() {
             self.stage = Stage::Gather;
+            self.turn = 0;
             return true;
         }
         if self.stage == Stage::Gather {
@@ -263,6 +292,7 @@ impl<'t> Search<'t> {
         let choice = rule.choose(nearest.as_slice());
         query.sizes = query.sizes.with_list(choice.list_size);
         let sizes = query.sizes;
+        self.sizes = sizes;
         for walk in &mut self.walks {
             walk.settle(sizes);
         }
@@ -327,27 +357,10 @@ impl<'t> Search<'t> {
     /// The distance, in sortable bits, of the last candidate that a list of all segments would
     /// hold.
     fn list_end(&self) -> u32 {
-        let size = self.query.map_or(0, |query| query.sizes.capacity);
         if self.walks.len() < 2 {
             return u32::MAX;
         }
-        let within = |distance: u32| -> usize {
-            let counts = self
-                .walks
-                .iter()
-                .map(|walk| walk.candidates().count_within(distance));
-            counts.sum()
-        };
-        let (mut low, mut high) = (0, u32::MAX);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if within(middle) >= size {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        low
+        list_end(self.walks.iter().map(Walk::candidates), self.sizes.capacity)
     }
 
     /// What the bounds of all segments decide together.

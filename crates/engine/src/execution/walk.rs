@@ -71,12 +71,25 @@ impl<'t> Walk<'t> {
         usize::from(each!(self, walk => walk.segment))
     }
 
+    /// Nodes of its segment.
+    pub(super) fn node_count(&self) -> usize {
+        each!(self, walk => walk.scratch.shape.index.nodes)
+    }
+
     pub(super) fn in_flight(&self) -> usize {
         each!(self, walk => walk.in_flight())
     }
 
     pub(super) fn promises_more(&self, nearer: u32) -> bool {
         each!(self, walk => walk.promises_more(nearer))
+    }
+
+    pub(super) fn ends_beside(&self) -> bool {
+        each!(self, walk => walk.ends_beside())
+    }
+
+    pub(super) fn end_at(&mut self, end: u32) {
+        each!(self, walk => walk.end_at(end));
     }
 
     pub(super) fn falls_short(&self) -> bool {

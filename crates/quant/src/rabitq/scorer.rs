@@ -152,12 +152,16 @@ impl RaBitQScorer {
         self.weights.copy_from(&other.weights);
         if let Some(others) = &other.blocks {
             let bytes = others.code_bytes();
-            let own = self.blocks.get_or_insert_with(|| Box::new(BlockWeights::new(bytes)));
+            let own = self
+                .blocks
+                .get_or_insert_with(|| Box::new(BlockWeights::new(bytes)));
             own.copy_from(others);
         }
         if let Some(others) = &other.digits {
             let layout = &self.layout;
-            let own = self.digits.get_or_insert_with(|| Box::new(DigitScorer::new(layout)));
+            let own = self
+                .digits
+                .get_or_insert_with(|| Box::new(DigitScorer::new(layout)));
             own.take_over(others);
         }
     }
