@@ -10,6 +10,7 @@
 
 mod admission;
 mod among;
+mod beside;
 mod bounds;
 mod candidates;
 mod dead;

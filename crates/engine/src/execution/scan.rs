@@ -14,6 +14,7 @@ use pageway_quant::{BLOCK_CODES, Centre};
 use pageway_types::{ClusterId, NodeId};
 
 use super::Traversal;
+use super::beside::Beside;
 use super::candidates::{CandidateList, key_distance, key_node, key_number};
 use super::entry::EntryScratch;
 use super::ladder::QueryLadder;
@@ -59,7 +60,9 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Looks into clusters for what is nearer than `end`, a distance in sortable bits, alone.
     pub(super) fn end_at(&mut self, end: u32) {
-        self.scan.beside.end_at(end);
+        let shape = &self.scratch.shape;
+        let nodes = (shape.index.nodes, shape.among.nodes);
+        self.scan.beside.end_at(end, nodes);
     }
 
     /// Forgets what a scan found.
@@ -283,59 +286,6 @@ impl StaleCodes {
     /// Whether a scan with a list of this size would end.
     fn ends_list(&self, size: usize) -> bool {
         self.kth < u64::MAX && self.stale > size
-    }
-}
-
-/// Whether more clusters of a segment are worth it beside segments that were scanned before it: not
-/// when a few in a row have brought nothing that the list of all would hold.
-#[derive(Clone, Copy, Debug)]
-struct Beside {
-    /// Distance, in sortable bits, of the last candidate that the others have for that list; the
-    /// largest where they do not fill it.
-    end: u32,
-    /// Whether it was moved farther since clusters were looked into.
-    goes_on: bool,
-    within: usize,
-    stale: usize,
-}
-
-impl Default for Beside {
-    fn default() -> Self {
-        Self {
-            end: u32::MAX,
-            goes_on: false,
-            within: 0,
-            stale: 0,
-        }
-    }
-}
-
-impl Beside {
-    /// Clusters in a row that bring nothing before a scan ends.
-    const PATIENCE: usize = 4;
-
-    fn begin(&mut self) {
-        (self.goes_on, self.stale) = (false, 0);
-    }
-
-    /// Ends at this distance from now on.
-    fn end_at(&mut self, end: u32) {
-        self.goes_on = end > self.end;
-        self.end = end;
-    }
-
-    /// Looks at the list after a cluster, if that had what may be an answer.
-    fn ends(&mut self, candidates: &CandidateList, had_admitted: bool) -> bool {
-        if self.end == u32::MAX {
-            return false;
-        }
-        let within = candidates.count_within(self.end);
-        if had_admitted {
-            let stale = self.stale + 1;
-            self.stale = if within > self.within { 0 } else { stale };
-        }
-        self.within = within;
-        self.stale >= Self::PATIENCE
     }
 }
 
