@@ -33,6 +33,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use pageway::lab::{peak_memory_bytes, process_cpu_time};
@@ -111,6 +112,16 @@ fn main() {
         "mixed" => bench.mixed(),
         other => panic!("no scenario {other}"),
     }
+}
+
+/// A thread by whose name a script may give it a core.
+fn named<'s, T: Send + 's>(
+    name: &str,
+    scope: &'s Scope<'s, '_>,
+    run: impl FnOnce() -> T + Send + 's,
+) -> ScopedJoinHandle<'s, T> {
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    thread.spawn_scoped(scope, run).unwrap()
 }
 
 /// Bytes of what an index holds in memory, by its name.
@@ -374,7 +385,7 @@ impl Bench {
         let seconds = Duration::from_secs(self.number("seconds", 20) as u64);
         let stop = AtomicBool::new(false);
         let quiet = std::thread::scope(|scope| {
-            let searches = scope.spawn(|| self.search(writer.index(), &stop));
+            let searches = named("searches", scope, || self.search(writer.index(), &stop));
             std::thread::sleep(seconds);
             stop.store(true, Ordering::Relaxed);
             searches.join().unwrap()
@@ -385,7 +396,7 @@ impl Bench {
         }));
         let (stop, rows) = (AtomicBool::new(false), self.number("rows", 1_000_000));
         let (searched, put) = std::thread::scope(|scope| {
-            let searches = scope.spawn(|| self.search(writer.index(), &stop));
+            let searches = named("searches", scope, || self.search(writer.index(), &stop));
             let inserts = scope.spawn(|| self.put(&writer, (1 << 40, rows), &stop));
             std::thread::sleep(seconds);
             stop.store(true, Ordering::Relaxed);
@@ -405,7 +416,7 @@ impl Bench {
         let index = Index::open(&self.dir, &self.open_options()).unwrap();
         let stop = AtomicBool::new(false);
         let (after, spent) = std::thread::scope(|scope| {
-            let searches = scope.spawn(|| self.search(&index, &stop));
+            let searches = named("searches", scope, || self.search(&index, &stop));
             std::thread::sleep(seconds);
             stop.store(true, Ordering::Relaxed);
             searches.join().unwrap()

@@ -76,10 +76,12 @@ impl Gathering {
     /// Candidates that one of several segments begins with, in shares of what its part of the list
     /// is by its nodes, and at least. A short list is caught between near nodes more easily: where
     /// a candidate costs a read it grows by what it found, where it costs none it begins longer.
+    /// With 4 and 10 a walk in memory scored a tenth more codes, for .0005 to .006 of recall beyond
+    /// what was asked.
     const fn first_list(self) -> (usize, usize) {
         match self {
             Self::Reading => (1, 8),
-            Self::InMemory => (4, 10),
+            Self::InMemory => (2, 6),
             Self::Scanning => (2, 8),
         }
     }
@@ -357,7 +359,7 @@ mod tests {
             assert_eq!(of(50, 5, (gathering, 1)), sizes(5, 5, 5));
         }
         let begins = ALL.map(|gathering| of(80, 1000, (gathering, 8)).list_size);
-        assert_eq!(begins, [10, 40, 20]);
+        assert_eq!(begins, [10, 20, 20]);
         assert_eq!(of(10, 1000, (Gathering::Reading, 8)), sizes(10, 8, 10));
     }
 
