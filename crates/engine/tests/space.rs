@@ -102,43 +102,33 @@ fn every_design_keeps_the_ids_of_rows_and_the_recall_that_is_asked() {
 fn a_query_asks_the_segments_that_it_is_near_and_a_longer_list_more_of_them() {
     let (base, queries) = (base(), others());
     let asked = Queries::new(&queries.bytes, queries.shape);
-    let pages = |cut, list| {
+    let asks = |cut, list| {
         let dir = tempfile::tempdir().unwrap();
         let options = options(Preset::DiskAnn, Metric::L2).with_cut(cut);
         base.build(dir.path(), &options).unwrap();
         let index = open(dir.path());
-        let answers = index.search(&asked, &listing(list)).unwrap();
+        let recorded = index.search_recorded(&asked, &listing(list), 30, &NoProgress);
+        let (answers, traces) = recorded.unwrap();
         let segments = |ids: &[u32]| {
             let each = ids.iter().map(|row| row * 4 / ROWS as u32);
             each.collect::<BTreeSet<_>>().len()
         };
         let spread: usize = answers.rows.chunks(10).map(segments).sum();
-        let pages: u64 = answers
-            .stats
-            .iter()
-            .map(|stats| stats.reads + hits(stats))
-            .sum();
+        let segments: usize = traces.iter().map(|trace| trace.asked.len()).sum();
         (
-            pages,
+            segments as f64 / traces.len() as f64,
             spread as f64 / 30.0,
             recall(&base, &queries, &answers.ids, Metric::L2),
         )
     };
-    let (by_arrival, spread, _) = pages(SegmentCut::Arrival, 10);
-    assert!(spread > 2.5, "{spread}");
-    let (by_space, spread, found) = pages(SegmentCut::Space, 10);
+    let (by_arrival, spread, _) = asks(SegmentCut::Arrival, 10);
+    assert!(spread > 2.5 && by_arrival == 4.0, "{spread}, {by_arrival}");
+    let (few, spread, found) = asks(SegmentCut::Space, 10);
     assert!(spread < 1.5 && found > 0.8, "{spread}, {found}");
-    assert!(
-        5 * by_space < 4 * by_arrival,
-        "{by_space}, {by_arrival} by arrival"
-    );
-    let (_, _, found) = pages(SegmentCut::Space, 100);
+    assert!(few < 3.0, "{few} of 4 segments were asked");
+    let (more, _, found) = asks(SegmentCut::Space, 100);
+    assert!(more > few, "{more}, {few} by a shorter list");
     assert!(found > 0.97, "{found}");
-}
-
-/// Expansions that took no read.
-fn hits(stats: &pageway::QueryStats) -> u64 {
-    stats.cache_hits.iter().sum()
 }
 
 #[test]

@@ -64,6 +64,11 @@ impl HeldPages {
         })
     }
 
+    /// Pages that there is room for.
+    pub(crate) fn room(&self) -> usize {
+        self.pages.len()
+    }
+
     /// Lets go of all pages, and keeps at most `slots` from now on.
     pub(crate) fn reset(&mut self, slots: usize) {
         debug_assert!(slots <= self.pages.len());

@@ -531,7 +531,8 @@ impl Scratch {
         self.pages.deferred.clear();
         self.pages.arrived.clear();
         self.pages.queue.clear();
-        let held = shape.held_pages();
+        // A list that is not cut into the parts of segments may be longer than this one's.
+        let held = shape.held_pages().min(self.pages.held.room());
         self.pages.held.reset(held);
         self.pages
             .replicas

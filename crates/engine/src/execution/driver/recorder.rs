@@ -36,7 +36,7 @@ pub struct ReadTrace {
     pub turns: Vec<ReadTurn>,
     /// Where each read went, in the order in which they were sent.
     pub places: Vec<ReadPlace>,
-    /// Numbers of the segments that were asked, in the order in which walks began.
+    /// Numbers of the segments that were asked, in the order of their turns.
     pub asked: Vec<u16>,
 }
 
