@@ -392,3 +392,78 @@ impl CodeScorer for Scorer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pageway_types::{NoProgress, Place};
+
+    use super::*;
+
+    #[test]
+    fn a_query_that_is_taken_over_scores_as_one_that_is_prepared() {
+        let values: Vec<f32> = (0..960).map(|at| (at * at % 37) as f32).collect();
+        let (sample, query, other) = (&values[..], &values[100..116], &values[7..23]);
+        let sample = TrainingSample {
+            values: sample,
+            dimension: 16,
+            metric: Guide::L2,
+        };
+        let specs = [
+            TrainingSpec::RaBitQ(RaBitQSpec::new(9)),
+            TrainingSpec::Pq(PqSpec::new(5)),
+        ];
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        let (kernels, pool) = (KernelSet::detect().unwrap(), pool.unwrap());
+        let rows: Vec<u8> = values.iter().flat_map(|own| own.to_le_bytes()).collect();
+        for spec in specs {
+            let quantizer = Quantizer::train(&sample, &spec, kernels, &pool, &NoProgress).unwrap();
+            let mut codes = vec![0; 60 * quantizer.code_bytes()];
+            quantizer
+                .encoder(ElementType::F32, kernels)
+                .encode(&rows, &mut codes);
+            let mut table = codes.clone();
+            quantizer.arrange(&mut table);
+            let places: Vec<Place> = (0..60).map(Place).collect();
+            let mut block = vec![0; BLOCK_CODES * quantizer.code_bytes()];
+            quantizer.write_block(&codes[..block.len()], &mut block);
+            let scores = |scorer: &Scorer, forms: CodeForms| {
+                let (mut out, mut errors) = (Vec::new(), Vec::new());
+                let places = &places[..];
+                let batch = if forms == CodeForms::Table {
+                    CodeBatch::Table {
+                        codes: &table,
+                        places,
+                    }
+                } else {
+                    CodeBatch::Gather {
+                        codes: &codes,
+                        places,
+                    }
+                };
+                let mut of_block = [0.0; BLOCK_CODES];
+                if forms == CodeForms::Blocks {
+                    let centre = Centre {
+                        distance: 2.0,
+                        product: 1.0,
+                    };
+                    scorer.score_block(centre, &block, f32::INFINITY, &mut of_block);
+                } else {
+                    scorer.score_with_errors(batch, &mut out, &mut errors);
+                }
+                out.extend(errors.into_iter().chain(of_block));
+                out.into_iter().map(f32::to_bits).collect::<Vec<u32>>()
+            };
+            for forms in [CodeForms::Stored, CodeForms::Table, CodeForms::Blocks] {
+                let mut knows = quantizer.scorer(kernels);
+                knows.prepare(&quantizer, query, forms);
+                let mut own = quantizer.scorer(kernels);
+                own.take_over(&knows);
+                assert_eq!(scores(&own, forms), scores(&knows, forms), "{forms:?}");
+                own.prepare(&quantizer, other, forms);
+                assert_ne!(scores(&own, forms), scores(&knows, forms), "{forms:?}");
+                own.take_over(&knows);
+                assert_eq!(scores(&own, forms), scores(&knows, forms), "{forms:?}");
+            }
+        }
+    }
+}

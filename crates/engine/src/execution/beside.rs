@@ -26,7 +26,9 @@ pub(super) struct Beside {
     pub(super) goes_on: bool,
     /// Clusters in a row that bring nothing before a scan ends.
     patience: usize,
+    /// Candidates before the end.
     within: usize,
+    /// Clusters since the last that brought one.
     stale: usize,
 }
 
