@@ -42,6 +42,8 @@ struct Means {
     reads_per_query: f64,
     /// Reads at the end, for exact distances alone.
     refine_reads_per_query: f64,
+    /// Those of them that began while candidates were gathered.
+    early_reads_per_query: f64,
     rounds_per_query: f64,
     hops_per_query: f64,
     bytes_per_query: f64,
@@ -174,6 +176,7 @@ impl Means {
             pages_per_query: run.per_query(totals.pages),
             reads_per_query: run.per_query(totals.reads),
             refine_reads_per_query: run.per_query(totals.refine_reads),
+            early_reads_per_query: run.per_query(totals.early_reads),
             rounds_per_query: run.per_query(totals.rounds),
             hops_per_query: run.per_query(totals.hops),
             bytes_per_query: run.per_query(totals.bytes_read),

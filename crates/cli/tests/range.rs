@@ -185,6 +185,7 @@ fn a_range_search_finds_nearly_all_and_nothing_else() {
         "reads_per_query",
         "rounds_per_query",
         "refine_reads_per_query",
+        "early_reads_per_query",
         "page_hits_per_query",
         "true_results",
         "truncated",

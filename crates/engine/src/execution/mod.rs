@@ -15,6 +15,7 @@ mod bounds;
 mod candidates;
 mod dead;
 pub(crate) mod driver;
+mod early;
 mod entry;
 mod expand;
 mod given;

@@ -31,6 +31,7 @@ pub(super) const fn ranked_for(size: usize) -> usize {
 }
 
 /// How far a scan is.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Probes {
     /// Candidate list size that clusters are looked into for.
     size: usize,

@@ -79,7 +79,7 @@ impl<C: PageCodec> Traversal<'_, C> {
     }
 
     /// The share of an error that decides who is an answer, where bounds do.
-    fn deciding_share(&self) -> f32 {
+    pub(super) fn deciding_share(&self) -> f32 {
         self.deviations().unwrap_or_default() / Tolerance::DEVIATIONS
     }
 

@@ -16,6 +16,7 @@ use pageway_types::{ClusterId, NodeId};
 use super::Traversal;
 use super::beside::Beside;
 use super::candidates::{CandidateList, key_distance, key_node, key_number};
+use super::early::Pause;
 use super::entry::EntryScratch;
 use super::ladder::QueryLadder;
 use super::probes::Probes;
@@ -29,7 +30,9 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// Fills the candidate list from the nearest clusters, if it has grown.
     pub(super) fn scan(&mut self, table: &ClusterTable) {
         let size = self.scratch.candidates.depth();
-        if self.scan.list_size < size || self.scan.beside.goes_on {
+        if self.scan.probes.is_some() {
+            self.score_clusters(table, size);
+        } else if self.scan.list_size < size || self.scan.beside.goes_on {
             if self.scan.list_size == 0 {
                 let k = self.scratch.shape.sizes.results;
                 self.scan.patience = StaleCodes::new(self.query.goal, k);
@@ -131,7 +134,9 @@ impl<C: PageCodec> Traversal<'_, C> {
     fn score_clusters(&mut self, table: &ClusterTable, size: usize) {
         let scratch = &mut *self.scratch;
         let distances = &mut scratch.scoring.estimates;
-        let mut probes = Probes::new(table, size, &mut scratch.entry, distances);
+        let probes = self.scan.probes.take();
+        let mut probes =
+            probes.unwrap_or_else(|| Probes::new(table, size, &mut scratch.entry, distances));
         let mut estimates = [0.0; BLOCK_CODES];
         let rung = self.scratch.told.ladder.rung;
         let mut noted = ScanEnds::new(self.query.ladder, rung);
@@ -143,6 +148,10 @@ impl<C: PageCodec> Traversal<'_, C> {
                 || scan.beside.ends(candidates, had_admitted)
             {
                 break;
+            }
+            if self.turns_early(Pause::Choosing) {
+                self.scan.probes = Some(probes);
+                return;
             }
             let entry = &mut self.scratch.entry;
             let Some(key) = probes.take(entry) else {
@@ -176,9 +185,19 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// By how much the estimate of a candidate is off, of which a scan found the code.
     pub(super) fn scanned_error(&self, table: &ClusterTable, key: u64) -> f32 {
-        let node = key_node(key);
-        let centre = centre_of(table, &self.scratch.entry, node);
-        let (block, number) = self.parts.codes.blocks.place(node);
+        let centre = centre_of(table, &self.scratch.entry, key_node(key));
+        self.block_error(centre, key)
+    }
+
+    /// The same while the scan is on its way.
+    pub(super) fn error_in_scan(&self, table: &ClusterTable, key: u64) -> f32 {
+        let cluster = table.cluster_of(key_node(key));
+        let centre = table.centre_of(&self.scratch.entry.probe, cluster);
+        self.block_error(centre, key)
+    }
+
+    fn block_error(&self, centre: Centre, key: u64) -> f32 {
+        let (block, number) = self.parts.codes.blocks.place(key_node(key));
         let scorer = &self.scratch.scoring.scorer;
         scorer.block_error(centre, block, number, key_distance(key))
     }
@@ -223,6 +242,8 @@ pub(super) struct ScanState {
     list_size: usize,
     patience: StaleCodes,
     beside: Beside,
+    /// Where it goes on, while it lets early reads out.
+    probes: Option<Probes>,
     /// What a scan among some nodes came by.
     pub(super) nearby: Nearby,
 }

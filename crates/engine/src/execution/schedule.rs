@@ -4,6 +4,7 @@ use pageway_types::{NodeId, PageId};
 
 use super::Traversal;
 use super::candidates::key_node;
+use super::early::Pause;
 use super::scratch::Target;
 use super::traversal::PageRequest;
 use crate::layout::{PageCodec, PageError, PageView};
@@ -78,6 +79,9 @@ impl<C: PageCodec> Traversal<'_, C> {
             let candidates = &self.scratch.candidates;
             if candidates.count(few + 1, |node| self.is_loaded(node)) <= few {
                 break;
+            }
+            if self.turns_early(Pause::Choosing) {
+                return Ok(());
             }
             if !self.expand_best_loaded()? {
                 break;
@@ -250,11 +254,11 @@ impl<C: PageCodec> Traversal<'_, C> {
         match self.parts.execution.schedule {
             ScheduleSpec::Overlapped { .. } => self.harvest_deferred(),
             ScheduleSpec::Prefetch { .. } => {
-                let mut worked = false;
-                while self.expand_best_loaded()? {
+                let mut worked = self.early.resumes(Pause::Working);
+                while !self.turns_early(Pause::Working) && self.expand_best_loaded()? {
                     worked = true;
                 }
-                Ok(worked)
+                Ok(worked || self.early.chosen)
             }
             ScheduleSpec::Lockstep { .. } | ScheduleSpec::Pipelined { .. } => Ok(false),
         }

@@ -53,6 +53,8 @@ pub(crate) struct Search<'t> {
     choice: Option<ListChoice>,
     /// Whether its walks ended too early.
     falls_short: bool,
+    /// Whether reads may begin before it is known that they are wanted.
+    reads_early: bool,
 }
 
 /// The end of a query.
@@ -87,7 +89,13 @@ impl<'t> Search<'t> {
             turn: 0,
             choice: None,
             falls_short: false,
+            reads_early: false,
         }
+    }
+
+    /// Whether the queries to come may begin reads before it is known that they are wanted.
+    pub(crate) fn read_early(&mut self, reads_early: bool) {
+        self.reads_early = reads_early;
     }
 
     /// Starts a query. The one before is finished.
@@ -136,7 +144,10 @@ impl<'t> Search<'t> {
             ..query
         };
         let knows = self.scorer_of(segment);
-        let walk = Walk::new(&segment.parts, own, (number, scratch), knows);
+        let mut walk = Walk::new(&segment.parts, own, (number, scratch), knows);
+        if self.reads_early {
+            walk.read_early();
+        }
         self.walks.push(walk);
         true
     }
@@ -159,8 +170,8 @@ impl<'t> Search<'t> {
         asked
     }
 
-    /// The next page to read now, if any. The query is answered when nothing is wanted and nothing
-    /// is in flight.
+    /// The next page to read now, if any. The query is answered when nothing is wanted, nothing is
+    /// in flight and nothing is to be read early.
     ///
     /// # Errors
     /// When a record in memory makes no sense.
@@ -171,6 +182,9 @@ impl<'t> Search<'t> {
                     && let Some(request) = walk.want()?
                 {
                     return Ok(Some(request));
+                }
+                if self.walks.get(self.turn).is_some_and(Walk::has_early) {
+                    return Ok(None);
                 }
                 self.pass_turn();
             }
@@ -211,6 +225,12 @@ impl<'t> Search<'t> {
         let walk = walks.find(|walk| walk.segment() == number);
         debug_assert!(walk.is_some(), "a page was supplied that nobody wanted");
         walk.map_or(Ok(()), |walk| walk.supply(request, payload, origin))
+    }
+
+    /// The next page to read early, if any: one that is wanted later, almost for certain. The
+    /// search goes on once there is none.
+    pub(crate) fn next_early(&mut self) -> Option<PageRequest> {
+        self.walks.get_mut(self.turn).and_then(Walk::next_early)
     }
 
     /// Numbers of the segments that were asked so far.

@@ -1,5 +1,6 @@
 //! What a query cost. Plain counters, filled by the traversal (counts) and the driver (times).
 
+use pageway_store::PageGeometry;
 use serde::Serialize;
 
 /// Scores of codes that cost as much as a page that is read.
@@ -22,6 +23,8 @@ pub struct QueryStats {
     pub reads: u64,
     /// Pages asked for at the end, for exact distances alone.
     pub refine_reads: u64,
+    /// Those of them that began while candidates were gathered, wanted in the end or not.
+    pub early_reads: u64,
     /// Pages that the page cache had.
     pub page_hits: u64,
     /// Pages those reads covered; more than `reads` only where records span pages.
@@ -65,6 +68,7 @@ impl QueryStats {
     pub fn add(&mut self, other: &Self) {
         self.reads += other.reads;
         self.refine_reads += other.refine_reads;
+        self.early_reads += other.early_reads;
         self.page_hits += other.page_hits;
         self.pages += other.pages;
         self.bytes_read += other.bytes_read;
@@ -80,6 +84,13 @@ impl QueryStats {
         self.wait_ns += other.wait_ns;
         self.compute_ns += other.compute_ns;
         self.latency_ns += other.latency_ns;
+    }
+
+    /// Counts a read that moved a unit of pages.
+    pub(super) fn count_read(&mut self, geometry: PageGeometry) {
+        self.reads += 1;
+        self.pages += u64::from(geometry.span());
+        self.bytes_read += geometry.unit_bytes() as u64;
     }
 
     pub(super) fn count_page_hit(&mut self) {

@@ -29,6 +29,7 @@ use pageway_types::{NodeId, PageId};
 
 use super::bounds::Bounds;
 use super::candidates::{CandidateList, Horizon, key_node};
+use super::early::{EarlyReads, Pause};
 use super::pipeline::Pipelining;
 use super::scan::ScanState;
 use super::{Goal, Parts, Query, QuerySizes, QueryStats, Scratch};
@@ -119,6 +120,8 @@ pub(crate) struct Traversal<'t, C: PageCodec> {
     pub(super) work_waits: bool,
     /// Whether the scorer of second codes has the query.
     pub(super) knows_second: bool,
+    /// Those that begin while candidates are gathered.
+    pub(super) early: EarlyReads,
 }
 
 impl<'t, C: PageCodec> Traversal<'t, C> {
@@ -151,6 +154,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             scan: ScanState::default(),
             work_waits: false,
             knows_second: false,
+            early: EarlyReads::default(),
         };
         let noted = query.ladder.and_then(|own| own.ladder.sizes.first());
         let first = query.rule.map(|rule| rule.begins_with());
@@ -188,6 +192,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     pub(super) fn settle(&mut self, sizes: QuerySizes) {
         let own = self.own_sizes(sizes);
         self.query.sizes = sizes;
+        self.early.begin();
         self.scratch.shape.sizes = own;
         self.scratch.candidates.settle(own.capacity, own.list_size);
         self.walk_to(sizes);
@@ -208,13 +213,13 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     }
 
     /// The next page to read now, if any. Expands what is in memory on the way. The stage is over
-    /// when nothing is wanted and nothing is in flight.
+    /// when nothing is wanted and nothing is in flight, nor to be read early.
     ///
     /// # Errors
     /// When a record in memory makes no sense.
     pub(crate) fn want(&mut self) -> Result<Option<PageRequest>, PageError> {
         loop {
-            if self.in_flight >= self.most_in_flight() {
+            if self.early.chosen || self.in_flight >= self.most_in_flight() {
                 return Ok(None);
             }
             if let Some(request) = self.scratch.pages.frontier.pop() {
@@ -260,7 +265,12 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
 
     /// Finds more candidates, or the reads that lead to them.
     fn gather(&mut self) -> Result<(), PageError> {
-        self.look_further();
+        if self.early.paused == Some(Pause::Working) {
+            return Ok(());
+        }
+        if !self.early.resumes(Pause::Choosing) {
+            self.look_further();
+        }
         let parts = self.parts;
         match parts.entry.clusters() {
             Some(table) => {
@@ -300,11 +310,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         self.in_flight -= 1;
         let geometry = self.parts.codec.map().geometry;
         match origin {
-            Origin::Disk => {
-                self.stats.reads += 1;
-                self.stats.pages += u64::from(geometry.span());
-                self.stats.bytes_read += geometry.unit_bytes() as u64;
-            }
+            Origin::Disk => self.stats.count_read(geometry),
             Origin::Cache => self.stats.count_page_hit(),
         }
         let used = self.stats.bytes_used;

@@ -58,6 +58,18 @@ impl<'t> Walk<'t> {
         each!(self, walk => walk.supply(request, payload, origin))
     }
 
+    pub(super) fn read_early(&mut self) {
+        each!(self, walk => walk.read_early());
+    }
+
+    pub(super) fn has_early(&self) -> bool {
+        each!(self, walk => walk.early.chosen)
+    }
+
+    pub(super) fn next_early(&mut self) -> Option<PageRequest> {
+        each!(self, walk => walk.next_early())
+    }
+
     pub(super) fn has_work(&self) -> bool {
         each!(self, walk => walk.has_work())
     }

@@ -13,7 +13,7 @@ use super::watch::{Notes, Watch};
 use super::{Index, Version};
 use crate::calibration::Misses;
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::driver::{Job, Outcomes, WorkerShape};
+use crate::execution::driver::{Job, JobNotes, Outcomes, WorkerShape};
 use crate::execution::{CallLists, Goal, MetRows, QuerySizes, Segment};
 use crate::memory::check_room;
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
@@ -258,8 +258,11 @@ impl Index {
             goal,
             deadline: call.watch.deadline,
             tolerance: options.tolerance,
-            recorded: call.watch.notes.recorded,
-            near: version.near_nodes(queries, options),
+            interleave: shape.interleave,
+            notes: JobNotes {
+                recorded: call.watch.notes.recorded,
+                near: version.near_nodes(queries, options),
+            },
             next: AtomicUsize::new(0),
             progress: call.watch.progress,
         };

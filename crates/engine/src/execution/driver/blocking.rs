@@ -41,7 +41,7 @@ pub(crate) fn run<'t>(
             (&mut page, staging),
             gaps,
         )?;
-        let mut finished = outcomes.end(&mut search, job.near)?;
+        let mut finished = outcomes.end(&mut search, job.notes.near)?;
         let stats = &mut finished.stats;
         stats.latency_ns = nanoseconds_since(started);
         stats.wait_ns = wait_ns;

@@ -8,6 +8,7 @@
 mod blocking;
 mod gaps;
 mod multiplex;
+mod reads;
 mod recorder;
 mod worker;
 
@@ -15,7 +16,7 @@ use pageway_store::IoBackend;
 
 pub(crate) use gaps::{SearchGaps, Watching};
 pub use recorder::{ReadPlace, ReadTrace, ReadTurn};
-pub(crate) use worker::{Job, Outcomes, Worker, WorkerShape, WorkerSite, timed_out};
+pub(crate) use worker::{Job, JobNotes, Outcomes, Worker, WorkerShape, WorkerSite, timed_out};
 
 use super::Segment;
 use crate::error::Result;

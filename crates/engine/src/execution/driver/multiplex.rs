@@ -10,8 +10,9 @@ use std::time::Instant;
 
 use pageway_store::{PageDone, PageIo, PageRead, clock};
 
-use super::super::{Origin, PageRequest, QueryStats, Search, Segment};
+use super::super::{Origin, PageRequest, Search, Segment};
 use super::gaps::SearchGaps;
+use super::reads::{Arrival, Claim, Reads};
 use super::recorder::{ReadPlace, Recorder};
 use super::{Job, Outcomes, Worker, timed_out};
 use crate::error::{Error, ErrorKind, Result};
@@ -44,17 +45,22 @@ pub(crate) fn run<'t>(
     };
     let queries = scratches.chunks_mut(segments.len().max(1));
     let searches = queries.map(|own| Search::new(segments, own));
-    let mut lanes: Vec<Lane<'_>> = (0..).zip(searches).map(Lane::new).collect();
+    let searches = (0..).zip(searches).take(job.interleave.max(1));
+    let mut lanes: Vec<Lane<'_>> = searches.map(Lane::new).collect();
     let mut turns: VecDeque<usize> = (0..lanes.len()).collect();
     let mut done: Vec<PageDone> = Vec::with_capacity(shape.buffers);
     take_turns(&mut lanes, &mut turns, (segments, job), &mut means)?;
-    while lanes.iter().any(Lane::busy) {
+    while lanes.iter().any(Lane::busy) || !means.reads.is_idle() {
         let gap = gaps.wait();
         means.io.wait(means.reads.worth_waking_for(), &mut done)?;
         drop(gap);
         means.reads.unsent = 0;
         for completion in done.drain(..) {
-            let (number, request) = means.reads.end(completion.buffer).ok_or_else(stray)?;
+            let succeeded = completion.result.is_ok();
+            let ended = means.reads.end(completion.buffer, succeeded);
+            let Arrival::Wanted(number, request) = ended.ok_or_else(stray)? else {
+                continue;
+            };
             completion
                 .result
                 .map_err(|error| read_failed(request.page, error))?;
@@ -90,10 +96,6 @@ fn take_turns<'t>(
     Ok(())
 }
 
-/// Reads in flight for each that is waited for: with fewer a call into the kernel fetches more of
-/// them, and queries wait longer for their first.
-const WAITED_SHARE: usize = 6;
-
 /// Reads that are handed to the kernel together, while other queries have their turns: the disk is
 /// not left without work for the time of all of them.
 const SENT_AT_ONCE: usize = 16;
@@ -116,50 +118,18 @@ impl Equipment<'_> {
         self.reads.unsent = 0;
         Ok(())
     }
-}
 
-/// The reads in flight, by buffer.
-struct Reads {
-    free: Vec<u32>,
-    /// Lane, and what it wants.
-    asked: Vec<Option<(usize, PageRequest)>>,
-    /// Those that the kernel may not know of yet.
-    unsent: usize,
-}
-
-impl Reads {
-    fn new(buffers: usize) -> Self {
-        Self {
-            free: (0..buffers as u32).rev().collect(),
-            asked: vec![None; buffers],
-            unsent: 0,
-        }
-    }
-
-    /// Reads to wait for, of those in flight: each call into the kernel costs as much as some reads
-    /// do.
-    fn worth_waking_for(&self) -> usize {
-        let in_flight = self.asked.len() - self.free.len();
-        in_flight.div_ceil(WAITED_SHARE)
-    }
-
-    fn is_full(&self) -> bool {
-        self.free.is_empty()
-    }
-
-    /// A buffer for a read of a lane.
-    fn begin(&mut self, lane: usize, request: PageRequest) -> Option<u32> {
-        let buffer = self.free.pop()?;
-        self.unsent += 1;
-        *self.asked.get_mut(buffer as usize)? = Some((lane, request));
-        Some(buffer)
-    }
-
-    /// Lane and request of a read that is over. Its buffer keeps the page until the next read.
-    fn end(&mut self, buffer: u32) -> Option<(usize, PageRequest)> {
-        let asked = self.asked.get_mut(buffer as usize)?.take()?;
-        self.free.push(buffer);
-        Some(asked)
+    /// Asks for a page of a segment, to be read into a buffer.
+    fn submit(&mut self, segment: &Segment, request: PageRequest, buffer: u32) -> Result<()> {
+        let (file, unit) = segment.pages.place(request.page);
+        let first = self.first_files.get(usize::from(request.segment));
+        self.io.submit(PageRead {
+            unit,
+            file: first.ok_or_else(stray)? + file,
+            buffer,
+            tag: buffer.into(),
+        })?;
+        Ok(())
     }
 }
 
@@ -196,6 +166,8 @@ struct Active {
     index: usize,
     started: Instant,
     compute_ns: u64,
+    /// Reads that began before they were wanted.
+    early_reads: u64,
     /// Where somebody wants to replay the query.
     recorder: Option<Recorder>,
 }
@@ -230,26 +202,58 @@ impl<'t> Lane<'t> {
     ) -> Result<bool> {
         while !means.reads.is_full() {
             let Some(request) = self.search.want()? else {
+                if self.read_early(segments, active, means)? {
+                    continue;
+                }
                 return Ok(true);
             };
             let segment = segment_of(segments, request)?;
+            match means.reads.claim(self.number, request) {
+                None => {}
+                Some(Claim::InFlight) => continue,
+                Some(Claim::Here(buffer)) => {
+                    let bytes = means.io.buffer_mut(buffer);
+                    self.hand_over(segment, request, bytes)?;
+                    means.reads.release(buffer);
+                    continue;
+                }
+            }
             let pages = &segment.parts.cache().pages;
             if pages.read(request.page.0, means.staging) {
                 self.search.supply(request, means.staging, Origin::Cache)?;
                 continue;
             }
-            let (file, unit) = segment.pages.place(request.page);
-            let first = means.first_files.get(usize::from(request.segment));
             let buffer = means.reads.begin(self.number, request).ok_or_else(stray)?;
             active.record(|recorder| recorder.sends(buffer, place(request)));
-            means.io.submit(PageRead {
-                unit,
-                file: first.ok_or_else(stray)? + file,
-                buffer,
-                tag: buffer.into(),
-            })?;
+            means.submit(segment, request, buffer)?;
         }
         Ok(false)
+    }
+
+    /// Submits the reads that the query begins early, and hands them to the kernel; false where
+    /// there are none.
+    fn read_early(
+        &mut self,
+        segments: &[Segment],
+        active: &mut Active,
+        means: &mut Equipment<'_>,
+    ) -> Result<bool> {
+        let mut begins = false;
+        while let Some(request) = self.search.next_early() {
+            begins = true;
+            let segment = segment_of(segments, request)?;
+            if segment.parts.cache().pages.contains(request.page.0) {
+                continue;
+            }
+            if let Some(buffer) = means.reads.begin_early(self.number, request) {
+                active.early_reads += 1;
+                means.submit(segment, request, buffer)?;
+            }
+        }
+        if begins {
+            means.send()?;
+        }
+        Ok(begins)
     }
 
     /// Uses the time of the reads in flight, if there is something to do.
@@ -275,7 +279,21 @@ impl<'t> Lane<'t> {
         let begin = clock::now();
         let active = self.active.as_mut().ok_or_else(stray)?;
         active.record(|recorder| recorder.arrived(buffer));
-        let segment = segment_of(segments, request)?;
+        self.hand_over(segment_of(segments, request)?, request, bytes)?;
+        if let Some(active) = &mut self.active {
+            active.compute_ns += nanoseconds_since(begin);
+            active.record(Recorder::computed);
+        }
+        Ok(())
+    }
+
+    /// Hands a page that was read to the query.
+    fn hand_over(
+        &mut self,
+        segment: &Segment,
+        request: PageRequest,
+        bytes: &mut [u8],
+    ) -> Result<()> {
         let payload = segment.pages.verify(request.page, bytes)?;
         segment
             .parts
@@ -284,10 +302,7 @@ impl<'t> Lane<'t> {
             .offer(request.page.0, &[payload]);
         self.search
             .supply(request, payload, Origin::Disk)
-            .map_err(|error| Error::from(error).within("pages"))?;
-        active.compute_ns += nanoseconds_since(begin);
-        active.record(Recorder::computed);
-        Ok(())
+            .map_err(|error| Error::from(error).within("pages"))
     }
 
     /// Submits the reads that the query wants now, or finishes it and starts the next one. False
@@ -300,7 +315,7 @@ impl<'t> Lane<'t> {
     ) -> Result<bool> {
         loop {
             let Some(mut active) = self.active.take() else {
-                if !self.start(job, means.reads.asked.len())? {
+                if !self.start(job, means.reads.buffers())? {
                     return Ok(true);
                 }
                 continue;
@@ -319,7 +334,7 @@ impl<'t> Lane<'t> {
                 self.active = Some(active);
                 return Ok(is_served);
             }
-            self.finish(active, job, &mut means.outcomes)?;
+            self.finish(active, (segments, job), means)?;
         }
     }
 
@@ -329,31 +344,45 @@ impl<'t> Lane<'t> {
             return Ok(false);
         };
         let started = clock::now();
+        let recorded = index < job.notes.recorded;
+        // What is recorded begins its reads as it is replayed.
+        self.search.read_early(job.interleave == 1 && !recorded);
         self.search.begin(query);
         let compute_ns = nanoseconds_since(started);
-        let recorded = index < job.recorded;
         self.active = Some(Active {
             index,
             started,
             compute_ns,
+            early_reads: 0,
             recorder: recorded.then(|| Recorder::new(index, buffers, started)),
         });
         Ok(true)
     }
 
-    fn finish(&mut self, active: Active, job: &Job<'t>, outcomes: &mut Outcomes) -> Result<()> {
+    fn finish(
+        &mut self,
+        active: Active,
+        (segments, job): (&[Segment], &Job<'t>),
+        means: &mut Equipment<'_>,
+    ) -> Result<()> {
+        let outcomes = &mut means.outcomes;
         if let Some(mut recorder) = active.recorder {
             recorder.computed();
             outcomes.traces.push(recorder.finish(self.search.asked()));
         }
         let latency_ns = nanoseconds_since(active.started);
-        let mut finished = outcomes.end(&mut self.search, job.near)?;
-        finished.stats = QueryStats {
-            latency_ns,
-            compute_ns: active.compute_ns,
-            wait_ns: latency_ns.saturating_sub(active.compute_ns),
-            ..finished.stats
-        };
+        let mut finished = outcomes.end(&mut self.search, job.notes.near)?;
+        let stats = &mut finished.stats;
+        stats.latency_ns = latency_ns;
+        stats.compute_ns = active.compute_ns;
+        stats.early_reads = active.early_reads;
+        stats.wait_ns = latency_ns.saturating_sub(active.compute_ns);
+        means.reads.drop_early(self.number, |unused| {
+            if let Ok(segment) = segment_of(segments, unused) {
+                stats.count_read(segment.pages.geometry());
+                stats.refine_reads += 1;
+            }
+        });
         let notes = self.search.notes();
         outcomes
             .notes

@@ -189,6 +189,15 @@ fn no_segment() -> Error {
     Error::new(ErrorKind::Internal, "an index without a segment")
 }
 
+/// What a search notes beside answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JobNotes {
+    /// First queries that are recorded.
+    pub(crate) recorded: usize,
+    /// Nodes nearest to each query that are noted, at most.
+    pub(crate) near: usize,
+}
+
 /// Queries of one search call, shared by its threads.
 pub(crate) struct Job<'j> {
     /// Raw rows.
@@ -207,10 +216,10 @@ pub(crate) struct Job<'j> {
     pub(crate) deadline: Option<Instant>,
     /// How far off the distance of an answer may be.
     pub(crate) tolerance: Tolerance,
-    /// First queries that are recorded.
-    pub(crate) recorded: usize,
-    /// Nodes nearest to each query that are noted, at most.
-    pub(crate) near: usize,
+    /// Queries in flight of a thread, at most.
+    pub(crate) interleave: usize,
+    /// What is noted beside answers.
+    pub(crate) notes: JobNotes,
     /// The next query nobody has taken.
     pub(crate) next: AtomicUsize,
     /// Counts finished queries, and may ask to stop.

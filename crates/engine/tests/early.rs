@@ -1,0 +1,136 @@
+//! Reads that begin while candidates are gathered: the same answers, and hardly more pages.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failed test may panic"
+)]
+
+mod common;
+
+use common::Rows;
+use pageway::spec::EntrySpec;
+use pageway::{
+    Answers, BuildOptions, Durability, Effort, ElementType, Index, MemoryWish, NoProgress,
+    OpenOptions, Queries, QueryStats, SearchOptions, Tolerance, UpdateOptions, Writer,
+};
+
+const DIMENSION: u32 = 192;
+const QUERIES: usize = 80;
+
+/// Builds with less and less memory: the first index that walks, and the first that scans, of those
+/// that read most of their answers at the end.
+fn forms(base: &Rows, queries: &Rows) -> [tempfile::TempDir; 2] {
+    let mut forms = [None, None];
+    for memory in (0..24).map(|step| 2_600_000 - 80_000 * step) {
+        let dir = tempfile::tempdir().unwrap();
+        let options = BuildOptions::default()
+            .with_memory(MemoryWish::Bytes(memory))
+            .with_calibration_queries(20);
+        if base.build(dir.path(), &options).is_err() {
+            break;
+        }
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let entry = index.description().unwrap().spec.execution.entry;
+        let form = usize::from(entry == EntrySpec::Clusters);
+        let answers = search(&index, queries, &SearchOptions::nearest(10));
+        let reads = sum(&answers, |own| own.refine_reads);
+        let reads_most = reads > 5 * QUERIES as u64 && reads == sum(&answers, |own| own.reads);
+        if reads_most && forms[form].is_none() {
+            forms[form] = Some(dir);
+        }
+        if forms.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    forms.map(Option::unwrap)
+}
+
+fn search(index: &Index, queries: &Rows, options: &SearchOptions) -> Answers {
+    let queries = Queries::new(&queries.bytes, queries.shape);
+    index.search(&queries, &options.with_threads(1)).unwrap()
+}
+
+fn sum(answers: &Answers, counter: fn(&QueryStats) -> u64) -> u64 {
+    answers.stats.iter().map(counter).sum()
+}
+
+/// Searches alone and beside others, which answer the same; what either cost.
+fn check(index: &Index, queries: &Rows, effort: Effort) -> [QueryStats; 2] {
+    let exact = SearchOptions::nearest(10).with_effort(effort);
+    let [alone, beside] =
+        [1, 8].map(|interleave| search(index, queries, &exact.with_interleave(interleave)));
+    assert_eq!(alone.ids, beside.ids);
+    assert_eq!(alone.distances, beside.distances);
+    let costs = [alone, beside].map(|answers| {
+        let mut sum = QueryStats::default();
+        answers.stats.iter().for_each(|own| sum.add(own));
+        sum
+    });
+    let codes = costs.map(|own| own.approximate_distances);
+    assert_eq!(codes[0], codes[1]);
+    assert_eq!(costs[1].early_reads, 0);
+    costs
+}
+
+const EFFORTS: [Effort; 2] = [Effort::ListSize(40), Effort::Recall(0.95)];
+
+#[test]
+fn a_query_that_has_its_thread_for_itself_reads_early_and_answers_the_same() {
+    let base = Rows::clustered(4000, DIMENSION, ElementType::F32, 1);
+    let queries = Rows::clustered(QUERIES, DIMENSION, ElementType::F32, 2);
+    let forms = forms(&base, &queries);
+    for (dir, name) in forms.iter().zip(["walk", "scan"]) {
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        for effort in EFFORTS {
+            let [alone, beside] = check(&index, &queries, effort);
+            let early = alone.early_reads;
+            assert!(
+                early > beside.reads / 4,
+                "{name}: {early} of {}",
+                beside.reads
+            );
+            let all = beside.reads..=beside.reads * 5 / 4;
+            assert!(
+                all.contains(&alone.reads),
+                "{name}: {} of {all:?}",
+                alone.reads
+            );
+            assert_eq!(alone.reads, alone.refine_reads, "{name}");
+            // What codes may answer is not known until all bounds are.
+            let loose = SearchOptions::nearest(10).with_effort(effort);
+            let loose = loose.with_tolerance(Tolerance::ANY).with_interleave(1);
+            let loose = search(&index, &queries, &loose);
+            assert_eq!(sum(&loose, |own| own.early_reads), 0, "{name}");
+        }
+        let budget = index.memory().budget_bytes;
+        for share in [0.95, 0.9, 0.85, 0.8, 0.75] {
+            let bytes = MemoryWish::Bytes((budget as f64 * share) as u64);
+            let less = OpenOptions::default().with_memory(bytes);
+            if let Ok(index) = Index::open(dir.path(), &less) {
+                for effort in EFFORTS {
+                    check(&index, &queries, effort);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_largest_of_several_segments_is_read_early_among_dead_rows_too() {
+    let base = Rows::clustered(4000, DIMENSION, ElementType::F32, 1);
+    let more = Rows::clustered(600, DIMENSION, ElementType::F32, 3);
+    let queries = Rows::clustered(QUERIES, DIMENSION, ElementType::F32, 2);
+    for dir in forms(&base, &queries) {
+        let open = (OpenOptions::default(), UpdateOptions::default());
+        let writer = Writer::open(dir.path(), &open.0, &open.1).unwrap();
+        let rows = pageway::Rows::new(&more.bytes, more.shape);
+        writer.insert(&rows).unwrap();
+        writer.flush(&NoProgress).unwrap();
+        let gone: Vec<u64> = (0..4000).step_by(3).collect();
+        writer.delete(&gone, Durability::Synced).unwrap();
+        for effort in EFFORTS {
+            let [alone, _] = check(writer.index(), &queries, effort);
+            assert!(alone.early_reads > 0);
+        }
+    }
+}
