@@ -45,7 +45,10 @@ const OF_SCAN: &[Round] = &[Round {
     share: 1.0,
 }];
 
-/// Candidates for each answer that are looked at.
+/// Reads of a round at most: a thread has no buffers for more.
+const MOST: usize = 64;
+
+/// Candidates for each answer, or read, that are looked at.
 const LOOKED_AT_EACH: usize = 4;
 
 /// How far a traversal is with its early reads.
@@ -152,7 +155,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         });
         let count = (wanted.clone().count() as f32 * share) as usize;
         let frontier = &mut scratch.pages.frontier;
-        for page in wanted.take(count).map(|node| map.vector_page_of(node)) {
+        let nearest = wanted.take(count.min(MOST));
+        for page in nearest.map(|node| map.vector_page_of(node)) {
             if frontier.iter().all(|other| other.page != page) {
                 frontier.push(PageRequest::refining(self.segment, page));
             }
@@ -162,14 +166,15 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.scratch.keys = keys;
     }
 
-    /// Leaves the best candidates in `keys`, and judges them as if there were no others.
+    /// Leaves the best candidates in `keys`, and judges them as if there were no others: none is
+    /// ruled out where fewer are looked at than are wanted.
     fn bound_early(&mut self, keys: &mut Vec<u64>) {
         let (admission, shape) = (self.query.admission, &self.scratch.shape);
         let part = shape.sizes.results * shape.index.nodes / shape.among.nodes.max(1);
         let listed = self.scratch.candidates.keys().iter().copied();
         let admitted = listed.filter(|key| admission.admits(key_node(*key)));
         keys.clear();
-        keys.extend(admitted.take(LOOKED_AT_EACH * part));
+        keys.extend(admitted.take(LOOKED_AT_EACH * part.min(MOST)));
         let mut bounds = std::mem::take(&mut self.scratch.bounds);
         let errors = keys.iter().map(|key| match self.parts.entry.clusters() {
             Some(table) => self.error_in_scan(table, *key),
