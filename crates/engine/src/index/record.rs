@@ -13,7 +13,8 @@ impl Index {
     /// As [`Index::search_with`], and records the first `recorded` queries: what each computed and
     /// read, turn by turn, in the order of the queries.
     ///
-    /// Record with one thread, and interleave 1, so that a turn holds no time of other queries. A
+    /// Record with one thread, and interleave 1, so that a turn holds no time of other queries.
+    /// What is recorded begins no read early, so that each turn follows from the page before it. A
     /// trace takes 32 bytes per read of its query, beside the memory of the index. Recording costs
     /// about 50 ns per read.
     ///
