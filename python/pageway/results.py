@@ -94,8 +94,8 @@ class SearchResult(_Attributed, _Unpacks):
     stats : dict of str to ndarray of uint64
         What each query cost; shape ``()`` for one query, ``(n,)`` for many. ``reads`` and ``pages``
         (I/O requests, pages read), ``refine_reads`` (those of the reads that came at the end, for
-        exact distances alone), ``early_reads`` (those that began before that), ``page_hits`` (pages
-        that the page cache had), ``bytes_read``,
+        exact distances alone), ``early_reads`` (those that began before that), ``unused_reads``
+        (those of them for nothing), ``page_hits`` (pages that the page cache had), ``bytes_read``,
         ``bytes_used``, ``rounds`` (waits for I/O), ``hops`` (nodes expanded), ``exact_distances``,
         ``approximate_distances``, ``estimated`` (answers whose distance is an estimate),
         ``wait_ns``, ``compute_ns``, ``latency_ns``; and ``cache_hits`` by distance from the entry

@@ -77,6 +77,7 @@ fn columns<'py>(py: Python<'py>, stats: &[QueryStats]) -> PyResult<Bound<'py, Py
     add("reads", |query| query.reads)?;
     add("refine_reads", |query| query.refine_reads)?;
     add("early_reads", |query| query.early_reads)?;
+    add("unused_reads", |query| query.unused_reads)?;
     add("page_hits", |query| query.page_hits)?;
     add("pages", |query| query.pages)?;
     add("bytes_read", |query| query.bytes_read)?;

@@ -123,7 +123,8 @@ pub fn digest(vfs: &Arc<dyn Vfs>, dir: &Path, queries: &Rows) -> Result<String> 
 }
 
 /// The answers and the pages of each query. Pages of a page cache count as if they were read: what
-/// it holds depends on what arrived before.
+/// it holds depends on what arrived before. Those that were read early for nothing do not: only a
+/// query that has its thread for itself reads early.
 pub fn lines(answers: &Answers) -> String {
     lines_with(answers, false)
 }
@@ -146,11 +147,12 @@ fn lines_with(answers: &Answers, learns: bool) -> String {
         let (reads, rounds) = if learns {
             (0, 0)
         } else {
-            (stats.reads + stats.page_hits, stats.rounds)
+            let wanted = stats.reads - stats.unused_reads;
+            (wanted + stats.page_hits, stats.rounds)
         };
         let counts = (
             reads,
-            stats.refine_reads,
+            stats.refine_reads - stats.unused_reads,
             stats.hops,
             stats.exact_distances,
             stats.approximate_distances,

@@ -25,6 +25,8 @@ pub struct QueryStats {
     pub refine_reads: u64,
     /// Those of them that began while candidates were gathered, wanted in the end or not.
     pub early_reads: u64,
+    /// Those of them that were read for nothing.
+    pub unused_reads: u64,
     /// Pages that the page cache had.
     pub page_hits: u64,
     /// Pages those reads covered; more than `reads` only where records span pages.
@@ -69,6 +71,7 @@ impl QueryStats {
         self.reads += other.reads;
         self.refine_reads += other.refine_reads;
         self.early_reads += other.early_reads;
+        self.unused_reads += other.unused_reads;
         self.page_hits += other.page_hits;
         self.pages += other.pages;
         self.bytes_read += other.bytes_read;

@@ -56,14 +56,17 @@ pub(crate) fn run<'t>(
         drop(gap);
         means.reads.unsent = 0;
         for completion in done.drain(..) {
-            let succeeded = completion.result.is_ok();
-            let ended = means.reads.end(completion.buffer, succeeded);
-            let Arrival::Wanted(number, request) = ended.ok_or_else(stray)? else {
-                continue;
-            };
+            let Arrival {
+                lane: number,
+                request,
+                is_wanted,
+            } = means.reads.end(completion.buffer).ok_or_else(stray)?;
             completion
                 .result
                 .map_err(|error| read_failed(request.page, error))?;
+            if !is_wanted {
+                continue;
+            }
             let lane = lanes.get_mut(number).ok_or_else(stray)?;
             let bytes = means.io.buffer_mut(completion.buffer);
             lane.supply(segments, (request, completion.buffer), bytes)?;
@@ -381,6 +384,7 @@ impl<'t> Lane<'t> {
             if let Ok(segment) = segment_of(segments, unused) {
                 stats.count_read(segment.pages.geometry());
                 stats.refine_reads += 1;
+                stats.unused_reads += 1;
             }
         });
         let notes = self.search.notes();

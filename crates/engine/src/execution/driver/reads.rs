@@ -150,26 +150,21 @@ impl Reads {
         }
     }
 
-    /// Notes that a read is over, and whether it `succeeded`: lane and request, where they wait for
-    /// it. Its buffer keeps the page until the next read.
-    pub(super) fn end(&mut self, buffer: u32, succeeded: bool) -> Option<Arrival> {
+    /// Notes that a read is over. Its buffer keeps the page until the next read.
+    pub(super) fn end(&mut self, buffer: u32) -> Option<Arrival> {
         self.in_flight -= 1;
         let own = self.asked.get_mut(buffer as usize)?.as_mut()?;
-        let ended = match own.need {
-            Need::Now => Arrival::Wanted(own.lane, own.request),
-            // What failed is read again once it is wanted.
-            Need::Later if succeeded => {
-                own.need = Need::LaterAndHere;
-                return Some(Arrival::Unwanted);
-            }
-            Need::Later => {
-                self.early -= 1;
-                Arrival::Unwanted
-            }
-            Need::LaterAndHere | Need::Never => Arrival::Unwanted,
+        let arrival = Arrival {
+            lane: own.lane,
+            request: own.request,
+            is_wanted: own.need == Need::Now,
         };
-        self.release(buffer);
-        Some(ended)
+        if own.need == Need::Later {
+            own.need = Need::LaterAndHere;
+        } else {
+            self.release(buffer);
+        }
+        Some(arrival)
     }
 
     /// Makes a buffer free.
@@ -182,11 +177,11 @@ impl Reads {
 }
 
 /// A read that is over.
-pub(super) enum Arrival {
-    /// A lane waits for the page.
-    Wanted(usize, PageRequest),
-    /// Nobody does.
-    Unwanted,
+pub(super) struct Arrival {
+    pub(super) lane: usize,
+    pub(super) request: PageRequest,
+    /// Whether the lane waits for the page.
+    pub(super) is_wanted: bool,
 }
 
 #[cfg(test)]
@@ -199,8 +194,8 @@ mod tests {
         PageRequest::refining(0, PageId(number))
     }
 
-    fn waits(ended: Option<Arrival>) -> bool {
-        matches!(ended, Some(Arrival::Wanted(0, _)))
+    fn waits(arrival: Option<Arrival>) -> bool {
+        arrival.is_some_and(|own| own.is_wanted && own.lane == 0)
     }
 
     fn unused(reads: &mut Reads) -> Vec<u32> {
@@ -216,13 +211,13 @@ mod tests {
         let here = reads.begin_early(0, page(1)).unwrap();
         let late = reads.begin_early(0, page(2)).unwrap();
         assert!(reads.begin_early(0, page(2)).is_none(), "asked for");
-        assert!(!waits(reads.end(here, true)));
+        assert!(!waits(reads.end(here)));
         assert!(reads.claim(1, page(1)).is_none(), "of another query");
         assert!(reads.claim(0, page(3)).is_none());
         assert!(matches!(reads.claim(0, page(1)), Some(Claim::Here(own)) if own == here));
         reads.release(here);
         assert!(matches!(reads.claim(0, page(2)), Some(Claim::InFlight)));
-        assert!(waits(reads.end(late, true)));
+        assert!(waits(reads.end(late)));
         assert!(unused(&mut reads).is_empty() && reads.is_idle());
         assert_eq!(reads.free.len(), 8);
     }
@@ -230,14 +225,13 @@ mod tests {
     #[test]
     fn what_nobody_wanted_frees_its_buffer_once_the_read_is_over() {
         let mut reads = Reads::new(8);
-        let [here, late, failed] = [1, 2, 3].map(|n| reads.begin_early(0, page(n)).unwrap());
-        assert!(!waits(reads.end(here, true)) && !waits(reads.end(failed, false)));
-        assert!(reads.claim(0, page(3)).is_none(), "it is read again");
+        let [here, late] = [1, 2].map(|n| reads.begin_early(0, page(n)).unwrap());
+        assert!(!waits(reads.end(here)));
         assert_eq!(unused(&mut reads), [1, 2]);
         assert_eq!(reads.free.len(), 7);
         assert!(!reads.is_idle(), "the kernel has a buffer");
         assert!(reads.claim(0, page(2)).is_none());
-        assert!(!waits(reads.end(late, true)) && reads.is_idle());
+        assert!(!waits(reads.end(late)) && reads.is_idle());
         assert_eq!(reads.free.len(), 8);
     }
 
