@@ -152,8 +152,8 @@ impl Reads {
 
     /// Notes that a read is over. Its buffer keeps the page until the next read.
     pub(super) fn end(&mut self, buffer: u32) -> Option<Arrival> {
-        self.in_flight -= 1;
         let own = self.asked.get_mut(buffer as usize)?.as_mut()?;
+        self.in_flight = self.in_flight.checked_sub(1)?;
         let arrival = Arrival {
             lane: own.lane,
             request: own.request,
