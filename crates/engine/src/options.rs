@@ -213,8 +213,8 @@ pub struct OpenOptions {
     /// Searches that run at the same time, each on its own thread. Sets memory aside for them; 0
     /// for all cores.
     pub threads: usize,
-    /// Queries that one thread keeps in flight in a batch. Fewer are used when memory is short. With
-    /// 1, reads begin while candidates are gathered, where memory holds the codes.
+    /// Queries that one thread keeps in flight in a batch. Fewer are used when memory is short.
+    /// With 1, reads begin while candidates are gathered, where memory holds the codes.
     pub interleave: u32,
     /// How hard the searches to come will try: memory is set aside for their list. Where absent,
     /// one that is enough for high recall on most data.
