@@ -6,6 +6,7 @@ use super::thrift::Thrift;
 use crate::error::Result;
 use crate::manifest::DesignWish;
 use crate::options::BuildOptions;
+use crate::plan::beside_bytes;
 use crate::presets::choices::Wishes;
 use crate::spec::{IndexSpec, Shape, Sizes};
 
@@ -33,6 +34,22 @@ impl BuildOptions {
         let choice = self.choice(shape, nodes)?;
         let (spec, _) = choice.first(choice.search_memory(), Ok)?;
         Ok(spec)
+    }
+
+    /// The same where a few segments lie beside that of `nodes`: how many, and rows of each. As if
+    /// there were none where memory is too small for that.
+    pub(crate) fn spec_beside(
+        &self,
+        shape: Shape,
+        nodes: u32,
+        others: (u32, u32),
+    ) -> Result<IndexSpec> {
+        let choice = self.choice(shape, nodes)?;
+        let memory = choice.search_memory();
+        let (alone, _) = choice.first(memory, Ok)?;
+        let left = memory.saturating_sub(beside_bytes((&alone, nodes), others)?);
+        let beside = choice.first(left, Ok);
+        Ok(beside.map_or(alone, |(spec, _)| spec))
     }
 
     /// What these options wish a design to be; nothing where codes or graph of another index settle

@@ -120,6 +120,33 @@ pub(crate) fn more_queries(spec: &IndexSpec, extent: Extent) -> Result<u64> {
         .saturating_sub(site.bytes(&plan.least)))
 }
 
+/// Memory that a few segments of `rows` rows each take beside one of `longest`, whatever their
+/// codes: what finds their entries, and their part of a query.
+pub(crate) fn beside_bytes(
+    (spec, longest): (&IndexSpec, u32),
+    (segments, rows): (u32, u32),
+) -> Result<u64> {
+    if segments == 0 {
+        return Ok(0);
+    }
+    let plan = WorkerPlan::assumed((spec, longest))?;
+    let mut shapes = vec![resolve::index_shape(spec, rows)?; segments as usize];
+    let one_query = |shapes: &[IndexShape]| -> Result<u64> {
+        let site = WorkerSite {
+            segments: shapes.iter().copied(),
+            centres: 0,
+            geometry: resolve::codec(spec, longest)?.map().geometry,
+            backend: IoBackend::Uring,
+        };
+        Ok(plan.least_bytes(|shape| site.bytes(shape)))
+    };
+    shapes.push(resolve::index_shape(spec, longest)?);
+    let all = one_query(&shapes)?;
+    let alone = one_query(shapes.get(segments as usize..).unwrap_or_default())?;
+    let entries = u64::from(segments) * resolve::entry_bytes(spec, rows);
+    Ok(entries + all.saturating_sub(alone))
+}
+
 /// What the bytes of workers over all segments depend on.
 fn site_of(
     (spec, extent): (&IndexSpec, Extent),

@@ -77,22 +77,18 @@ impl Common {
     }
 
     /// Room for a merge into so many rows, of all segments where `is_full`: what a flush leaves, or
-    /// all. Where codes have drifted, or memory affords others for so many rows, a merge of all
-    /// trains anew, if memory is enough for that.
+    /// all. Where codes have drifted, or there is to be another design, a merge of all trains anew,
+    /// if memory is enough for that.
     ///
     /// # Errors
     /// `InvalidInput` with the least that works.
     pub(super) fn room_for_merge(
         &self,
         version: &Version,
-        (rows, is_full): (u64, bool),
+        rows: u64,
+        (is_full, redesign): (bool, Option<Redesign>),
     ) -> Result<BuildRoom> {
         let size = (rows, false);
-        let redesign = if is_full {
-            self.redesign(version)
-        } else {
-            None
-        };
         if redesign.is_some() || (is_full && version.manifest.code_drift() > MOST_DRIFT) {
             let trained = self.room_of(self.trained(version, size, redesign), version);
             if trained.is_ok() {
@@ -105,7 +101,7 @@ impl Common {
     /// Whether there is another design to merge all segments into, and memory for that merge.
     pub(super) fn can_redesign(&self, version: &Version) -> bool {
         let size = (version.living(), false);
-        self.redesign(version).is_some_and(|redesign| {
+        self.redesign(version, false).is_some_and(|redesign| {
             let room = self.trained(version, size, Some(redesign));
             self.room_of(room, version).is_ok()
         })

@@ -17,6 +17,9 @@ use crate::index::Version;
 use crate::manifest::SegmentEntry;
 use crate::source::{IdSlice, ResidentSlice, VectorSlice, keep_exactly};
 
+/// Merges for want of memory that a flush waits for at most: its own, and those of others.
+const MERGES_FOR_FLUSH: usize = 3;
+
 impl Common {
     /// Flushes the delta that is closed, if one is.
     pub(super) fn flush_closed(&self, progress: &dyn Progress) -> Result<()> {
@@ -49,22 +52,24 @@ impl Common {
         self.flush(progress)
     }
 
-    /// Flushes the delta that is closed, or closes one. Where memory holds no more codes of the
-    /// length that there are, all segments are merged with shorter ones first.
+    /// Flushes the delta that is closed, or closes one. Where memory holds no version with that
+    /// segment beside the others, all segments are merged first, in a design that leaves more.
     fn flush(&self, progress: &dyn Progress) -> Result<()> {
         if self.flush_into_segment(progress)? {
             return Ok(());
         }
-        let before = self.index.version().manifest.generation;
-        let error = match self.flush_beside(progress) {
-            Err(error) if error.kind() == ErrorKind::InvalidInput => error,
-            outcome => return outcome,
-        };
-        self.merge_for_memory(progress)?;
-        if self.index.version().manifest.generation == before {
-            return Err(error);
+        let mut left = MERGES_FOR_FLUSH;
+        loop {
+            let known = self.index.version().manifest.generation;
+            let error = match self.flush_beside(progress) {
+                Err(error) if error.kind() == ErrorKind::InvalidInput => error,
+                outcome => return outcome,
+            };
+            if left == 0 || !self.merge_for_memory(known, progress)? {
+                return Err(error);
+            }
+            left -= 1;
         }
-        self.flush_beside(progress)
     }
 
     /// Flushes beside the segments that there are.

@@ -28,7 +28,7 @@ impl Common {
         let _turn = self.upkeep.turns.merge();
         let mut report = MergeReport::default();
         if full {
-            self.merge_all((&mut report, progress))?;
+            self.merge_all(false, (&mut report, progress))?;
             return Ok(report);
         }
         self.merge_chosen((&mut report, progress))?;
@@ -51,26 +51,35 @@ impl Common {
         }
     }
 
-    /// Merges all segments, so that less memory is enough for them, behind what is under way.
-    pub(super) fn merge_for_memory(&self, progress: &dyn Progress) -> Result<()> {
+    /// Merges all segments, so that less memory is enough for them, behind what is under way; not
+    /// where others committed a version after the `known` one. Whether there is another by then.
+    pub(super) fn merge_for_memory(&self, known: u64, progress: &dyn Progress) -> Result<bool> {
         let _turn = self.upkeep.turns.merge();
-        self.merge_all((&mut MergeReport::default(), progress))
+        let is_known = || self.index.version().manifest.generation == known;
+        if is_known() {
+            self.merge_all(true, (&mut MergeReport::default(), progress))?;
+        }
+        Ok(!is_known())
     }
 
     /// Merges all segments into one of all that live, unless that is what there is, in the design
-    /// that is to be that of the index.
-    fn merge_all(&self, (report, progress): (&mut MergeReport, &dyn Progress)) -> Result<()> {
+    /// that is to be that of the index; `for_memory` that a flush lacks, or not.
+    fn merge_all(
+        &self,
+        for_memory: bool,
+        (report, progress): (&mut MergeReport, &dyn Progress),
+    ) -> Result<()> {
         let version = self.index.version();
         let segments = version.segments.len();
         let is_patched = |entry: &SegmentEntry| entry.patched.is_some();
         let is_patched = version.manifest.segments.iter().any(is_patched);
         let is_done = segments <= 1 && version.dead_count() == 0 && !is_patched;
-        if segments == 0 || (is_done && self.redesign(&version).is_none()) {
+        if segments == 0 || (is_done && self.redesign(&version, for_memory).is_none()) {
             return Ok(());
         }
         drop(version);
         let all: Vec<usize> = (0..segments).collect();
-        self.merge_segments(&all, (report, progress))
+        self.merge_segments((&all, for_memory), (report, progress))
     }
 
     /// Whether there is nothing to merge.
@@ -93,7 +102,7 @@ impl Common {
 
     fn merge_chosen(&self, (report, progress): (&mut MergeReport, &dyn Progress)) -> Result<()> {
         if self.is_outgrown(&self.index.version()) {
-            match self.merge_all((report, progress)) {
+            match self.merge_all(false, (report, progress)) {
                 // Some are merged as they are, where there is too little disk for that.
                 Err(error) if is_refused(&error) => {}
                 outcome => outcome?,
@@ -126,7 +135,7 @@ impl Common {
                 .collect()
         };
         loop {
-            let merged = self.merge_segments(&chosen, (report, progress));
+            let merged = self.merge_segments((&chosen, false), (report, progress));
             if chosen.len() <= 2 || !merged.as_ref().is_err_and(is_refused) {
                 return merged;
             }
@@ -163,7 +172,7 @@ impl Common {
     /// Merges segments, by their numbers: flushes meanwhile add others behind them.
     fn merge_segments(
         &self,
-        chosen: &[usize],
+        (chosen, for_memory): (&[usize], bool),
         (report, progress): (&mut MergeReport, &dyn Progress),
     ) -> Result<()> {
         let _begun = self.upkeep.merger.board.begin();
@@ -184,7 +193,10 @@ impl Common {
         drop(segments);
         let count = VectorRead::count(&rows);
         let is_full = chosen.len() == version.segments.len();
-        let room = self.room_for_merge(&version, (count, is_full))?;
+        let redesign = is_full
+            .then(|| self.redesign(&version, for_memory))
+            .flatten();
+        let room = self.room_for_merge(&version, count, (is_full, redesign))?;
         let kept = (keeps || can_join(&entries, (nodes, count))).then_some(KeptLists {
             segments: &entries,
             rows: &rows,

@@ -2,18 +2,22 @@
 //! memory affords for as many rows as there are, not for those that were once expected.
 
 use super::common::Common;
-use super::tiers::most_nodes;
+use super::tiers::{USUAL_SEGMENTS, most_nodes};
 use crate::build::added_spec;
 use crate::error::Result;
 use crate::index::Version;
 use crate::manifest::{DesignWish, Manifest};
-use crate::memory::MemoryWish;
+use crate::memory::{MemoryWish, largest};
 use crate::options::BuildOptions;
 use crate::resolve;
 use crate::spec::IndexSpec;
 
 /// Longer or shorter codes are worth a new training from one in so many bytes on.
 const LONGER_SHARE: u64 = 8;
+/// Segments beside the largest have one row for so many of all, at most.
+const FLUSHED_SHARE: u32 = 8;
+/// Rows that a design has room for beside those that live, at least: one for so many.
+const LEAST_ROOM: u32 = 8;
 
 /// A design that is to take the place of that of an index.
 #[derive(Clone, Debug)]
@@ -28,10 +32,12 @@ impl Common {
     ///
     /// It stays where it is one that memory affords for the rows that live and was enough for the
     /// nodes that there are, and not much less than it affords for all rows that there may be until
-    /// the next such merge. It stays too where none can be chosen.
-    pub(super) fn redesign(&self, version: &Version) -> Option<Redesign> {
+    /// the next such merge. It stays too where none can be chosen. Where the merge is `for_memory`
+    /// that a flush lacks, it stays only if it leaves some for the next flushes.
+    pub(super) fn redesign(&self, version: &Version, for_memory: bool) -> Option<Redesign> {
         let wish = version.manifest.wish.as_ref()?;
-        self.chosen_anew(version, wish).unwrap_or_default()
+        let chosen = self.chosen_anew(version, (wish, for_memory));
+        chosen.unwrap_or_default()
     }
 
     /// Whether codes are so long for the nodes that there are, dead ones included, that memory no
@@ -54,7 +60,7 @@ impl Common {
         };
         let nodes = u64::from(version.node_count()).max(version.living());
         let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
-        let Ok(dense) = Chooser::new(manifest, wish, memory).spec(nodes) else {
+        let Ok(dense) = self.chooser(manifest, wish, memory).alone(nodes) else {
             return false;
         };
         let own = added_spec(&manifest.spec, nodes);
@@ -77,7 +83,22 @@ impl Common {
         wished.map_or(known, |wished| wished.max(least))
     }
 
-    fn chosen_anew(&self, version: &Version, wish: &DesignWish) -> Result<Option<Redesign>> {
+    fn chooser<'m>(&self, manifest: &'m Manifest, wish: &DesignWish, memory: u64) -> Chooser<'m> {
+        let for_design = memory.saturating_sub(manifest.filter_bytes());
+        let mut options = BuildOptions::of_wish(wish, &manifest.spec);
+        options.memory = Some(MemoryWish::Bytes(for_design));
+        Chooser {
+            manifest,
+            options,
+            flushed: self.capacity,
+        }
+    }
+
+    fn chosen_anew(
+        &self,
+        version: &Version,
+        (wish, for_memory): (&DesignWish, bool),
+    ) -> Result<Option<Redesign>> {
         let (manifest, rows) = (&version.manifest, version.living());
         let (Ok(least), Ok(most)) = (u32::try_from(rows), u32::try_from(most_nodes(rows))) else {
             return Ok(None);
@@ -88,11 +109,16 @@ impl Common {
         } else {
             memory_bytes.min(self.limits.index_memory)
         };
-        let chooser = Chooser::new(manifest, wish, of_searches);
-        let roomy = chooser.spec(most)?;
+        let chooser = self.chooser(manifest, wish, of_searches);
+        let dense = chooser.alone(least).ok();
+        let (roomy, most) = chooser.roomy((least, most), dense.as_ref())?;
         let own = added_spec(&manifest.spec, most);
-        let dense = chooser.spec(least).ok();
-        let fits = dense.as_ref().is_some_and(|dense| {
+        let afforded = if for_memory {
+            chooser.beside_others(least).ok()
+        } else {
+            dense
+        };
+        let fits = afforded.as_ref().is_some_and(|dense| {
             is_alike(&own, dense) && code_bytes(&own, least) <= code_bytes(dense, least)
         });
         let wished = code_bytes(&roomy, most);
@@ -115,21 +141,49 @@ impl Common {
 struct Chooser<'m> {
     manifest: &'m Manifest,
     options: BuildOptions,
+    /// Rows of a segment that is flushed.
+    flushed: u32,
 }
 
-impl<'m> Chooser<'m> {
-    fn new(manifest: &'m Manifest, wish: &DesignWish, memory: u64) -> Self {
-        let mut options = BuildOptions::of_wish(wish, &manifest.spec);
-        let for_design = memory.saturating_sub(manifest.filter_bytes());
-        options.memory = Some(MemoryWish::Bytes(for_design));
-        Self { manifest, options }
+impl Chooser<'_> {
+    /// The design for so many nodes in one segment.
+    fn alone(&self, nodes: u32) -> Result<IndexSpec> {
+        self.with_others(nodes, (0, 0))
     }
 
-    /// The design for so many nodes.
-    fn spec(&self, nodes: u32) -> Result<IndexSpec> {
-        let mut spec = self.options.spec_for(self.manifest.stored_shape(), nodes)?;
+    /// The same with a few segments beside it, where there are to be any.
+    fn beside_others(&self, nodes: u32) -> Result<IndexSpec> {
+        if self.manifest.spec.patches_pages() {
+            return self.alone(nodes);
+        }
+        let rows = self.flushed.min(nodes / FLUSHED_SHARE).max(1);
+        self.with_others(nodes, (USUAL_SEGMENTS, rows))
+    }
+
+    fn with_others(&self, nodes: u32, others: (u32, u32)) -> Result<IndexSpec> {
+        let shape = self.manifest.stored_shape();
+        let mut spec = self.options.spec_beside(shape, nodes, others)?;
         spec.shape = self.manifest.spec.shape;
         Ok(added_spec(&spec, nodes))
+    }
+
+    /// The design for as many nodes of `least ..= most` as it can be that of `dense` for, with
+    /// shorter codes, and how many those are; another for `most` where those are few.
+    fn roomy(
+        &self,
+        (least, most): (u32, u32),
+        dense: Option<&IndexSpec>,
+    ) -> Result<(IndexSpec, u32)> {
+        let is_kept = |nodes: u32| {
+            let spec = self.beside_others(nodes);
+            dense
+                .zip(spec.ok())
+                .is_some_and(|(dense, spec)| is_alike(dense, &spec))
+        };
+        let kept = largest(least, most, is_kept);
+        let is_enough = kept - least >= least / LEAST_ROOM;
+        let nodes = if is_enough { kept } else { most };
+        Ok((self.beside_others(nodes)?, nodes))
     }
 }
 

@@ -5,6 +5,8 @@ use crate::execution::Segment;
 
 /// Segments of a size that are merged into one.
 const FAN_IN: usize = 4;
+/// Segments of a size beside the largest, until they are merged.
+pub(super) const USUAL_SEGMENTS: u32 = FAN_IN as u32 - 1;
 /// A segment is made anew when one in so many of its rows died.
 const DEAD_SHARE: u64 = 4;
 /// Percent of the living rows that changed since the largest segment was made, from which on all

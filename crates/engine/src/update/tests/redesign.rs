@@ -180,3 +180,37 @@ fn holds(preset: Preset, memory: u64) {
     drop(writer);
     assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
 }
+
+#[test]
+fn the_form_stays_where_shorter_codes_leave_room_for_what_comes() {
+    let (dir, memory) = (tempfile::tempdir().unwrap(), 800_000);
+    let (writer, mut bytes) = grown(dir.path(), MemoryWish::Bytes(memory));
+    let mut model = Model::new(5);
+    for number in 0..16u64 {
+        let ids: Vec<u64> = (number * 700..number * 700 + 1000).collect();
+        bytes = rows(&mut model, 1000);
+        let coming = Rows::new(&bytes, SHAPE).with_ids(ids.as_slice());
+        writer.upsert(&coming).unwrap();
+        writer.flush(&NoProgress).unwrap();
+    }
+    let manifest = &writer.index().version().manifest;
+    assert!(manifest.spec.execution.entry.is_clusters());
+    assert_eq!(manifest.memory_bytes, memory);
+    check(writer.index(), &bytes, 15 * 700);
+    drop(writer);
+    assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
+}
+
+#[test]
+fn a_flush_merges_nothing_where_others_did_meanwhile() {
+    let dir = tempfile::tempdir().unwrap();
+    let (writer, _) = grown(dir.path(), MemoryWish::Bytes(780_000));
+    let generation = || writer.index().version().manifest.generation;
+    let segments = || writer.index().version().segments.len();
+    let known = generation();
+    let merge = |known| writer.common.merge_for_memory(known, &NoProgress).unwrap();
+    assert!(merge(known - 1) && segments() == 3);
+    assert!(merge(known) && segments() == 1);
+    let known = generation();
+    assert!(!merge(known) && generation() == known);
+}
