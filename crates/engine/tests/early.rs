@@ -72,6 +72,20 @@ fn check(index: &Index, queries: &Rows, effort: Effort) -> [QueryStats; 2] {
     costs
 }
 
+/// What codes answer within a tolerance is not read early either.
+fn decide_at_a_tolerance(index: &Index, queries: &Rows, effort: Effort) {
+    let tolerance = Tolerance::new(0.2).unwrap();
+    let loose = SearchOptions::nearest(10).with_effort(effort);
+    let loose = loose.with_tolerance(tolerance);
+    let both = [1, 8].map(|interleave| loose.with_interleave(interleave));
+    let [alone, beside] = both.map(|options| search(index, queries, &options));
+    assert_eq!(alone.ids, beside.ids);
+    assert_eq!(alone.errors, beside.errors);
+    assert!(beside.errors.iter().filter(|error| **error > 0.0).count() > QUERIES);
+    let [reads, wanted] = [&alone, &beside].map(|own| sum(own, |own| own.reads));
+    assert!(reads < wanted * 5 / 4, "{reads} for {wanted}");
+}
+
 const EFFORTS: [Effort; 2] = [Effort::ListSize(40), Effort::Recall(0.95)];
 
 #[test]
@@ -101,6 +115,7 @@ fn a_query_that_has_its_thread_for_itself_reads_early_and_answers_the_same() {
             let loose = loose.with_tolerance(Tolerance::ANY).with_interleave(1);
             let loose = search(&index, &queries, &loose);
             assert_eq!(sum(&loose, |own| own.early_reads), 0, "{name}");
+            decide_at_a_tolerance(&index, &queries, effort);
         }
         let budget = index.memory().budget_bytes;
         for share in [0.95, 0.9, 0.85, 0.8, 0.75] {

@@ -1,10 +1,10 @@
 """One query at a time, before and after, in pairs of runs that take turns.
 
-    python pairs.py BEFORE AFTER DATA OUT ROUNDS [SET:MEMORY ...]
+    python pairs.py BEFORE AFTER DATA OUT ROUNDS [SET:MEMORY[:TOLERANCE] ...]
 
 BEFORE and AFTER are commands of two commits; DATA holds SET.base.*, the queries and SET.gt.ibin. The
-default is built for each MEMORY in OUT by AFTER and searched by both, ROUNDS times each, for exact
-answers and a recall of .95. Every search is a line of OUT/pairs.jsonl; medians are printed, and the
+default is built for each MEMORY in OUT by AFTER and searched by both, ROUNDS times each, for a
+recall of .95 and exact answers, or such as are off by a share TOLERANCE of their distance. Every search is a line of OUT/pairs.jsonl; medians are printed, and the
 median of the ratios of the pairs, which a machine whose speed drifts moves least.
 """
 
@@ -40,7 +40,7 @@ def run(command, *arguments):
 
 def compare(commands, data, out, rounds, cell):
     """Alternates in one cell; prints a line."""
-    name, memory = cell.split(":")
+    name, memory, *tolerance = cell.split(":")
     extension, queries, metric = SETS[name]
     index = out / f"{name}.{memory}"
     if not index.exists():
@@ -51,7 +51,7 @@ def compare(commands, data, out, rounds, cell):
         )  # fmt: skip
     arguments = (
         "search", index, "--queries", data / queries, "--truth", data / f"{name}.gt.ibin",
-        "--recall", 0.95, "--threads", 1, "--interleave", 1,
+        "--recall", 0.95, "--threads", 1, "--interleave", 1, "--tolerance", *(tolerance or [0]),
     )  # fmt: skip
     found = {side: [] for side in commands}
     with open(out / "pairs.jsonl", "a", encoding="utf-8") as records:

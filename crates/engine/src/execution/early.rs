@@ -140,18 +140,27 @@ impl<C: PageCodec> Traversal<'_, C> {
         chosen
     }
 
-    /// Puts the pages of a share of the best candidates that bounds do not rule out into the
-    /// frontier.
+    /// Puts the pages of a share of the best candidates into the frontier: of those that bounds do
+    /// not rule out, nor hold for answers that may come from codes.
     fn choose_early(&mut self, share: f32) {
         let mut keys = std::mem::take(&mut self.scratch.keys);
         self.bound_early(&mut keys);
         let (map, cached) = (self.parts.codec.map(), &self.parts.cache.vectors);
+        let (parts, tolerance) = (self.parts, self.query.tolerance);
+        let suffices = |key, error| {
+            let distance = parts.possible(key_distance(key));
+            parts.identities.is_some() && tolerance.admits(distance, error)
+        };
         let scratch = &mut *self.scratch;
         let bounds = &scratch.bounds;
         let wanted = (0..).zip(&keys).filter_map(|(at, key)| {
             let node = key_node(*key);
-            let is_read = bounds.verdict(at) != Verdict::Out && !cached.contains(node);
-            is_read.then_some(node)
+            let is_read = match bounds.verdict(at) {
+                Verdict::Out => false,
+                Verdict::In => !suffices(*key, bounds.interval(at).1),
+                Verdict::Open => true,
+            };
+            (is_read && !cached.contains(node)).then_some(node)
         });
         let count = (wanted.clone().count() as f32 * share) as usize;
         let frontier = &mut scratch.pages.frontier;
