@@ -55,10 +55,14 @@ impl Calibration {
         let fit = curve.dimension.as_ref()?;
         let target = (k, recall, misses);
         let plan = self.plan_by(fit, target, most)?;
-        // Most queries need no list as long as that which told their dimensions.
+        // Most queries need no list as long as that which told their dimensions. Short lists miss
+        // more than either fit says: of two promises the lesser one is kept.
         let is_short = plan.size_at(fit.usual()) <= fit.first_list as f32;
         let early = curve.early.as_ref().filter(|_| is_short);
-        let early = early.and_then(|fit| self.plan_by(fit, target, most));
+        let early = early.and_then(|early| {
+            let other = self.plan_by(early, target, most)?;
+            (other.promised(early) < plan.promised(fit)).then_some(other)
+        });
         Some(early.unwrap_or(plan))
     }
 
@@ -135,6 +139,13 @@ impl ListPlan {
         let mean = each.sum::<f64>() / dimensions.len().max(1) as f64;
         let times = misses.times(|| 1.0);
         (!dimensions.is_empty()).then_some((1.0 - mean * f64::from(times)).max(0.0) as f32)
+    }
+
+    /// Mean recall expected of the queries of the calibration.
+    fn promised(&self, fit: &DimensionFit) -> f32 {
+        let usual: Vec<Option<f32>> = fit.quantiles.iter().copied().map(Some).collect();
+        let expected = self.expected_recall(&usual, Misses::MEASURED);
+        expected.unwrap_or_default()
     }
 
     /// Share of queries of these dimensions that are beyond what was calibrated.

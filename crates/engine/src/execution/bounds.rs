@@ -116,6 +116,12 @@ impl Bounds {
         })
     }
 
+    /// Forgets the candidates of the query before: what decides is told by every segment together,
+    /// and some segments tell theirs at a later stage than others.
+    pub(super) fn forget(&mut self) {
+        self.intervals.clear();
+    }
+
     /// Takes the candidates of a query, estimates and errors: who is an answer is decided by
     /// intervals of a `share` of the error on either side.
     pub(super) fn take(&mut self, share: f32, intervals: impl Iterator<Item = (f32, f32)>) {

@@ -8,6 +8,7 @@ use super::among::WalkAmong;
 use super::ladder::{Ladder, QueryLadder};
 use super::lift::Lift;
 use super::list_rule::ListRule;
+use super::scratch::IndexShape;
 use super::stats::LIST_COST;
 use super::tolerance::Tolerance;
 
@@ -94,26 +95,30 @@ pub(crate) struct Siblings {
     pub(crate) segments: usize,
     /// Nodes of all of them.
     pub(crate) nodes: usize,
+    /// Whether their codes differ in kind or length, and so in what estimates err by.
+    pub(crate) differ: bool,
 }
 
 impl Siblings {
     /// A segment that stands alone.
     pub(crate) const fn alone(nodes: usize) -> Self {
-        Self { segments: 1, nodes }
+        Self {
+            segments: 1,
+            nodes,
+            differ: false,
+        }
     }
 
-    /// Those with so many nodes each.
-    pub(crate) fn of(nodes: impl Iterator<Item = usize>) -> Self {
-        nodes.fold(Self::NONE, |all, own| Self {
-            segments: all.segments + 1,
-            nodes: all.nodes + own,
-        })
+    /// Those of these shapes.
+    pub(crate) fn of(shapes: impl Iterator<Item = IndexShape> + Clone) -> Self {
+        let codes = || shapes.clone().map(|own| own.codes);
+        let first = codes().next();
+        Self {
+            segments: shapes.clone().count(),
+            nodes: shapes.clone().map(|own| own.nodes).sum(),
+            differ: codes().any(|own| Some(own) != first),
+        }
     }
-
-    const NONE: Self = Self {
-        segments: 0,
-        nodes: 0,
-    };
 }
 
 impl QuerySizes {
@@ -350,6 +355,7 @@ mod tests {
             let among = Siblings {
                 segments,
                 nodes: nodes_of_all,
+                differ: false,
             };
             sizes(10, size, size).of_walk(nodes, (gathering, among))
         };
@@ -368,6 +374,7 @@ mod tests {
         let among = Siblings {
             segments: 3,
             nodes: 102_000,
+            differ: false,
         };
         for gathering in ALL {
             let of = |nodes| {
@@ -412,7 +419,12 @@ mod tests {
             prop_assert!(class.cover(class));
             prop_assert_eq!(class.class(), class);
             for gathering in ALL {
-                let among = Siblings { segments, nodes: 900 + 450 * (segments - 1) };
+                let nodes = 900 + 450 * (segments - 1);
+                let among = Siblings {
+                    segments,
+                    nodes,
+                    differ: false,
+                };
                 let of_walk = |sizes: QuerySizes| sizes.of_walk(900, (gathering, among));
                 let (walk, room) = (of_walk(wanted), of_walk(class));
                 prop_assert!(room.list_size >= walk.list_size);

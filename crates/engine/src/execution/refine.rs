@@ -138,12 +138,14 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Deviations on either side of an estimate that bounds lie at: more for longer lists, as
     /// candidates missed by one and reads saved by the other should cost the same recall. What a
-    /// radius leaves out no calibration makes up for.
+    /// radius leaves out no calibration makes up for, nor what short codes of one segment seem to
+    /// have nearer than the long ones of another.
     fn width(&self, deviations: f32) -> f32 {
         let QuerySizes {
             list_size, results, ..
         } = self.query.sizes;
         match self.query.goal {
+            Goal::Nearest if self.scratch.shape.among.differ => deviations.max(FAR_DEVIATIONS),
             Goal::Nearest => Self::widened(deviations, (list_size as u32, results as u32)),
             Goal::Within { .. } => deviations.max(FAR_DEVIATIONS),
         }

@@ -538,6 +538,7 @@ impl Scratch {
             .replicas
             .reset(held * shape.index.hold.replicas());
         self.refine.clear();
+        self.bounds.forget();
         self.told.ladder.reset(query.ladder);
         if let Some(trace) = &mut self.told.trace {
             trace.clear();

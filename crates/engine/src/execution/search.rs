@@ -306,9 +306,9 @@ impl<'t> Search<'t> {
         let Some(rule) = query.rule.take() else {
             return false;
         };
-        let each = self.walks.iter();
+        let walks = telling(&self.walks).iter();
         let nearest =
-            NearestDistances::of(each.flat_map(|walk| walk.nearest().take(LOOKED_AT + 1)));
+            NearestDistances::of(walks.flat_map(|walk| walk.nearest().take(LOOKED_AT + 1)));
         let choice = rule.choose(nearest.as_slice());
         query.sizes = query.sizes.with_list(choice.list_size);
         let sizes = query.sizes;
@@ -465,4 +465,13 @@ impl<'t> Search<'t> {
             falls_short: self.falls_short,
         })
     }
+}
+
+/// The walks whose candidates tell a local dimension: that over a segment with most of the nodes
+/// alone, as near candidates of another would hide that it has found none yet; else all.
+fn telling<'w, 't>(walks: &'w [Walk<'t>]) -> &'w [Walk<'t>] {
+    let nodes: usize = walks.iter().map(Walk::node_count).sum();
+    let most = |walk: &Walk<'_>| 2 * walk.node_count() > nodes;
+    let largest = walks.iter().position(most);
+    largest.map_or(walks, |at| walks.get(at..=at).unwrap_or(walks))
 }

@@ -105,7 +105,7 @@ const BUFFER_BYTES: usize = 64;
 impl<S: Iterator<Item = IndexShape> + ExactSizeIterator + Clone> WorkerSite<S> {
     /// Bytes of a worker.
     pub(crate) fn bytes(&self, shape: &WorkerShape) -> u64 {
-        let among = Siblings::of(self.segments.clone().map(|index| index.nodes));
+        let among = Siblings::of(self.segments.clone());
         let scratches = self
             .segments
             .clone()
@@ -145,7 +145,7 @@ impl Worker {
         }
         let (own, others) = readers.split_first().ok_or_else(no_segment)?;
         let mut scratches = Vec::with_capacity(shape.interleave * segments.len());
-        let among = Siblings::of(segments.iter().map(|segment| segment.shape.nodes));
+        let among = Siblings::of(segments.iter().map(|segment| segment.shape));
         for _ in 0..shape.interleave {
             for segment in segments {
                 let own = ScratchShape::of_walk(shape.sizes, segment.shape, among);
