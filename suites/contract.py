@@ -247,11 +247,12 @@ class Trial:
         return np.maximum(squares, 0)
 
     def search(self, k, recall, words):
-        """Ids of a row for each query, and pages; none where a recall is said to be out of reach."""
+        """Ids of a row for each query, and pages; none where a recall, or memory for a list that
+        long, is said to be out of reach."""
         out = self.place / "found.jsonl"
         search = ["search", self.index, "--queries", self.file("queries"), "-k", k]
         search += ["--recall", recall, "--out", out, "--threads", 2, *words]
-        told = self.run(*search, allowed="cannot promise recall")
+        told = self.run(*search, allowed=("cannot promise recall", "a memory budget of"))
         if told is None:
             print(f"{self.name} {self.memory:g} %: k {k} at {recall} is refused", flush=True)
             return None, 0
@@ -266,11 +267,11 @@ class Trial:
     def file(self, name):
         return self.place / f"{name}.{self.suffix}"
 
-    def run(self, *words, allowed=None):
-        """What a command says as JSON; none where it fails with the words that are allowed."""
+    def run(self, *words, allowed=()):
+        """What a command says as JSON; none where it fails with words that are allowed."""
         command = [str(self.asked.bin), *map(str, words), "--json"]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if done.returncode and allowed and allowed in done.stderr:
+        if done.returncode and any(reason in done.stderr for reason in allowed):
             return None
         if done.returncode:
             sys.exit(f"{' '.join(command)}\n{done.stderr}")
