@@ -4,8 +4,9 @@
 
 BEFORE and AFTER are commands of two commits; DATA holds SET.base.*, the queries and SET.gt.ibin. The
 default is built for each MEMORY in OUT by AFTER and searched by both, ROUNDS times each, for a
-recall of .95 and exact answers, or such as are off by a share TOLERANCE of their distance. Every search is a line of OUT/pairs.jsonl; medians are printed, and the
-median of the ratios of the pairs, which a machine whose speed drifts moves least.
+recall of .95 and exact answers, or such as are off by a share TOLERANCE of their distance. Every
+search is a line of OUT/pairs.jsonl; medians are printed, and the median of the ratios of the pairs,
+which a machine whose speed drifts moves least.
 """
 
 import json

@@ -55,8 +55,8 @@ impl Calibration {
         let fit = curve.dimension.as_ref()?;
         let target = (k, recall, misses);
         let plan = self.plan_by(fit, target, most)?;
-        // Most queries need no list as long as that which told their dimensions. Short lists miss
-        // more than either fit says: of two promises the lesser one is kept.
+        // Most queries need no list as long as that which told their dimensions. Of two plans that
+        // find enough the one that promises less is nearer to what is asked.
         let is_short = plan.size_at(fit.usual()) <= fit.first_list as f32;
         let early = curve.early.as_ref().filter(|_| is_short);
         let early = early.and_then(|early| {
@@ -263,6 +263,10 @@ mod tests {
                 .first
         };
         assert_eq!([0.6, 0.9, 0.99].map(first), [1, 4, 4]);
+        // Where that promises more it is not.
+        surface.curves[0].early.as_mut().unwrap().first_list = 8;
+        let plan = surface.list_plan((10, 0.6), Misses::Unknown, 1000);
+        assert_eq!(plan.unwrap().first, 4);
     }
 
     #[test]

@@ -126,9 +126,6 @@ pub(crate) fn beside_bytes(
     (spec, longest): (&IndexSpec, u32),
     (segments, rows): (u32, u32),
 ) -> Result<u64> {
-    if segments == 0 {
-        return Ok(0);
-    }
     let plan = WorkerPlan::assumed((spec, longest))?;
     let mut shapes = vec![resolve::index_shape(spec, rows)?; segments as usize];
     let one_query = |shapes: &[IndexShape]| -> Result<u64> {

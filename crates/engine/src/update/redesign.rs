@@ -148,7 +148,8 @@ struct Chooser<'m> {
 impl Chooser<'_> {
     /// The design for so many nodes in one segment.
     fn alone(&self, nodes: u32) -> Result<IndexSpec> {
-        self.with_others(nodes, (0, 0))
+        let spec = self.options.spec_for(self.manifest.stored_shape(), nodes)?;
+        Ok(self.shaped(spec, nodes))
     }
 
     /// The same with a few segments beside it, where there are to be any.
@@ -157,14 +158,15 @@ impl Chooser<'_> {
             return self.alone(nodes);
         }
         let rows = self.flushed.min(nodes / FLUSHED_SHARE).max(1);
-        self.with_others(nodes, (USUAL_SEGMENTS, rows))
+        let (shape, others) = (self.manifest.stored_shape(), (USUAL_SEGMENTS, rows));
+        let spec = self.options.spec_beside(shape, nodes, others)?;
+        Ok(self.shaped(spec, nodes))
     }
 
-    fn with_others(&self, nodes: u32, others: (u32, u32)) -> Result<IndexSpec> {
-        let shape = self.manifest.stored_shape();
-        let mut spec = self.options.spec_beside(shape, nodes, others)?;
+    /// A design for vectors as they are given.
+    fn shaped(&self, mut spec: IndexSpec, nodes: u32) -> IndexSpec {
         spec.shape = self.manifest.spec.shape;
-        Ok(added_spec(&spec, nodes))
+        added_spec(&spec, nodes)
     }
 
     /// The design for as many nodes of `least ..= most` as it can be that of `dense` for, with
