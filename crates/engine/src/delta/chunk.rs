@@ -1,7 +1,7 @@
 //! Some rows of a delta that follow each other.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pageway_types::Place;
 
@@ -33,8 +33,8 @@ pub(super) struct Chunk {
     /// The same rows rounded, where the delta rounds.
     rounded: Option<RoundedRows>,
     documents: Vec<RowDocument>,
-    /// Rows that were visible when the row died; 0 while it lives.
-    deaths: Vec<AtomicU32>,
+    /// The moment at which the row died; 0 while it lives.
+    deaths: Vec<AtomicU64>,
 }
 
 impl Chunk {
@@ -53,7 +53,7 @@ impl Chunk {
             rows: vectors.to_vec(),
             rounded: rounding.map(|rounding| rounding.round(vectors)),
             documents,
-            deaths: ids.iter().map(|_| AtomicU32::new(0)).collect(),
+            deaths: ids.iter().map(|_| AtomicU64::new(0)).collect(),
         }
     }
 
@@ -71,7 +71,7 @@ impl Chunk {
     /// This chunk and the next.
     pub(super) fn merged(&self, next: &Self) -> Self {
         let deaths = self.deaths.iter().chain(&next.deaths);
-        let copied = deaths.map(|death| AtomicU32::new(death.load(Ordering::Acquire)));
+        let copied = deaths.map(|death| AtomicU64::new(death.load(Ordering::Acquire)));
         Self {
             first: self.first,
             ids: [&*self.ids, &*next.ids].concat(),
@@ -86,22 +86,22 @@ impl Chunk {
         }
     }
 
-    /// Notes that a row dies as so many are visible; false when it was dead.
-    pub(super) fn kill(&self, row: u32, visible: u32) -> bool {
+    /// Notes that a row dies at a moment; false when it was dead.
+    pub(super) fn kill(&self, row: u32, moment: u64) -> bool {
         let at = row.checked_sub(self.first);
         let death = at.and_then(|at| self.deaths.get(at as usize));
-        let was = |death: &AtomicU32| {
-            death.compare_exchange(0, visible.max(1), Ordering::AcqRel, Ordering::Acquire)
+        let was = |death: &AtomicU64| {
+            death.compare_exchange(0, moment.max(1), Ordering::AcqRel, Ordering::Acquire)
         };
         death.is_some_and(|death| was(death).is_ok())
     }
 
-    /// Numbers of the rows that live in a view of so many rows.
-    pub(super) fn living(&self, visible: u32) -> impl Iterator<Item = u32> + '_ {
+    /// Numbers of the rows that live at a moment.
+    pub(super) fn living(&self, moment: u64) -> impl Iterator<Item = u32> + '_ {
         let rows = (self.first..).zip(&self.deaths);
         rows.filter_map(move |(row, death)| {
             let death = death.load(Ordering::Acquire);
-            (death == 0 || death > visible).then_some(row)
+            (death == 0 || death > moment).then_some(row)
         })
     }
 
@@ -139,17 +139,17 @@ impl Chunk {
         self.first + place.0
     }
 
-    /// Places of the rows that live in a view of so many rows.
-    pub(super) fn living_places(&self, visible: u32) -> impl Iterator<Item = Place> + '_ {
+    /// Places of the rows that live at a moment.
+    pub(super) fn living_places(&self, moment: u64) -> impl Iterator<Item = Place> + '_ {
         let first = self.first;
-        self.living(visible).map(move |row| Place(row - first))
+        self.living(moment).map(move |row| Place(row - first))
     }
 
-    /// Places of those of `rows`, ascending, that are of this chunk and live in such a view.
+    /// Places of those of `rows`, ascending, that are of this chunk and live at a moment.
     pub(super) fn living_among<'r>(
         &'r self,
         rows: &'r [u32],
-        visible: u32,
+        moment: u64,
     ) -> impl Iterator<Item = Place> + 'r {
         let start = rows.partition_point(|row| *row < self.first);
         let own = rows.get(start..).unwrap_or_default().iter();
@@ -157,7 +157,7 @@ impl Chunk {
             .filter_map(move |row| {
                 let place = Place(*row - self.first);
                 let death = self.deaths.get(place.0 as usize)?.load(Ordering::Acquire);
-                (death == 0 || death > visible).then_some(place)
+                (death == 0 || death > moment).then_some(place)
             })
     }
 

@@ -33,7 +33,7 @@ pub(crate) use scan::{DeltaQuery, Hit};
 
 /// Bytes that a row takes beside its vector and its attributes: id, death, where its attributes
 /// are, the share of a chunk's bookkeeping, and what finds it by its id.
-pub(crate) const ROW_BYTES: u64 = 8 + 4 + 16 + 4 + 48;
+pub(crate) const ROW_BYTES: u64 = 8 + 8 + 16 + 4 + 48;
 
 /// Bytes that attributes take beside their own.
 const DOCUMENT_BYTES: u64 = 48;
@@ -81,6 +81,8 @@ impl RowForm {
 #[derive(Debug)]
 pub(crate) struct Delta {
     form: RowForm,
+    /// Rows of the deltas before it.
+    base: u64,
     chunks: RwLock<Vec<Arc<Chunk>>>,
     /// Rows that died.
     dead: AtomicU32,
@@ -91,10 +93,14 @@ pub(crate) struct Delta {
 }
 
 /// A delta as it is at a moment.
+///
+/// A moment is how many rows were appended to it, to those before it and to those after it.
 #[derive(Debug)]
 pub(crate) struct DeltaView {
     chunks: Vec<Arc<Chunk>>,
+    /// Its rows.
     visible: u32,
+    moment: u64,
     form: RowForm,
 }
 
@@ -103,10 +109,19 @@ impl Delta {
     pub(crate) fn new(form: RowForm) -> Self {
         Self {
             form,
+            base: 0,
             chunks: RwLock::default(),
             dead: AtomicU32::new(0),
             next: OnceLock::new(),
             overlay: form.links.map(Overlay::new),
+        }
+    }
+
+    /// An empty delta that takes rows after this, which takes none any more.
+    pub(crate) fn following(&self) -> Self {
+        Self {
+            base: self.moment(),
+            ..Self::new(self.form)
         }
     }
 
@@ -179,26 +194,37 @@ impl Delta {
     /// Appends rows as `append` does, in place of those that `replaced` numbers: whoever sees the
     /// new ones sees the others dead.
     pub(crate) fn replace(&self, replaced: impl IntoIterator<Item = u32>, rows: NewRows<'_>) {
-        let visible = self.len() + rows.ids.len() as u32;
+        let moment = self.moment() + rows.ids.len() as u64;
         for row in replaced {
-            self.kill_for(row, visible);
+            self.kill_at(row, moment);
         }
         self.append(rows);
     }
 
-    /// Kills a row; false when it was dead or is not there.
+    /// Kills a row for who looks from now on; false when it was dead or is not there.
     pub(crate) fn kill(&self, row: u32) -> bool {
-        self.kill_for(row, self.len())
+        self.kill_at(row, self.now())
     }
 
-    /// Kills a row for who sees so many rows.
-    fn kill_for(&self, row: u32, visible: u32) -> bool {
-        let view = self.view();
-        let killed = view
-            .chunk_of(row)
-            .is_some_and(|chunk| chunk.kill(row, visible));
+    fn kill_at(&self, row: u32, moment: u64) -> bool {
+        let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
+        let chunk = chunk_of(&chunks, row);
+        let killed = chunk.is_some_and(|chunk| chunk.kill(row, moment));
+        drop(chunks);
         self.dead.fetch_add(u32::from(killed), Ordering::AcqRel);
         killed
+    }
+
+    /// The moment of its own last row.
+    fn moment(&self) -> u64 {
+        self.base + u64::from(self.len())
+    }
+
+    /// The moment of the last row of those after it.
+    fn now(&self) -> u64 {
+        let last =
+            std::iter::successors(Some(self), |delta| delta.next().map(AsRef::as_ref)).last();
+        last.map_or(0, Self::moment)
     }
 
     /// Rows that were appended.
@@ -212,11 +238,31 @@ impl Delta {
         self.len().saturating_sub(self.dead.load(Ordering::Acquire))
     }
 
-    /// The rows there are now.
+    /// The rows there are, for who looks at this delta alone.
     pub(crate) fn view(&self) -> DeltaView {
+        let mut view = self.rows();
+        if let Some(next) = self.next() {
+            view.moment = next.now();
+        }
+        view
+    }
+
+    /// The rows of deltas that follow each other, all as they are at the moment of the last row that
+    /// is seen. So a row that moves from one to another meanwhile is in one of them, or in both.
+    pub(crate) fn views(chain: &[Arc<Self>]) -> Vec<DeltaView> {
+        let mut views: Vec<DeltaView> = chain.iter().map(|delta| delta.rows()).collect();
+        let moment = views.last().map_or(0, |last| last.moment);
+        views.iter_mut().for_each(|view| view.moment = moment);
+        views
+    }
+
+    /// Its rows at the moment of its own last.
+    fn rows(&self) -> DeltaView {
         let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
+        let visible = chunks.last().map_or(0, |last| last.end());
         DeltaView {
-            visible: chunks.last().map_or(0, |last| last.end()),
+            visible,
+            moment: self.base + u64::from(visible),
             chunks: chunks.clone(),
             form: self.form,
         }
@@ -233,13 +279,18 @@ impl Delta {
     }
 }
 
+fn chunk_of(chunks: &[Arc<Chunk>], row: u32) -> Option<&Chunk> {
+    let at = chunks.partition_point(|chunk| chunk.end() <= row);
+    chunks.get(at).map(AsRef::as_ref)
+}
+
 impl DeltaView {
     /// Rows of the view, dead ones included.
     pub(crate) fn len(&self) -> u32 {
         self.visible
     }
 
-    /// Numbers of the rows that live now, in order.
+    /// Numbers of the rows that live at its moment, in order.
     pub(crate) fn living(&self) -> impl Iterator<Item = u32> + '_ {
         self.living_rows().map(|(_, row)| row)
     }
@@ -247,12 +298,11 @@ impl DeltaView {
     /// The same, each with its chunk.
     fn living_rows(&self) -> impl Iterator<Item = (&Chunk, u32)> + '_ {
         let chunks = self.chunks.iter().map(AsRef::as_ref);
-        chunks.flat_map(|chunk: &Chunk| chunk.living(self.visible).map(move |row| (chunk, row)))
+        chunks.flat_map(|chunk: &Chunk| chunk.living(self.moment).map(move |row| (chunk, row)))
     }
 
     fn chunk_of(&self, row: u32) -> Option<&Chunk> {
-        let at = self.chunks.partition_point(|chunk| chunk.end() <= row);
-        self.chunks.get(at).map(AsRef::as_ref)
+        chunk_of(&self.chunks, row)
     }
 
     /// Vector of a row, dead or not.

@@ -61,8 +61,8 @@ impl DeltaView {
         };
         for chunk in &self.chunks {
             match rows {
-                None => scan.chunk(chunk, chunk.living_places(self.visible)),
-                Some(rows) => scan.chunk(chunk, chunk.living_among(rows, self.visible)),
+                None => scan.chunk(chunk, chunk.living_places(self.moment)),
+                Some(rows) => scan.chunk(chunk, chunk.living_among(rows, self.moment)),
             }
         }
         (scan.nearest.end(), scan.scored)

@@ -128,3 +128,34 @@ fn a_chain_leads_to_what_came_later() {
     first.close(Arc::clone(&second));
     assert!(Arc::ptr_eq(first.next().unwrap(), &second));
 }
+
+#[test]
+fn a_row_that_moves_to_the_next_delta_is_in_one_view_of_both() {
+    let old = Arc::new(Delta::new(form(1)));
+    old.append(new(&[5, 6], &[1, 2]));
+    let next = Arc::new(old.following());
+    old.close(Arc::clone(&next));
+    let chain = [old, next];
+    let living =
+        |views: &[DeltaView]| -> usize { views.iter().map(|view| view.living().count()).sum() };
+    let before = Delta::views(&chain);
+    chain[1].append(new(&[5], &[3]));
+    let between = Delta::views(&chain);
+    assert!(chain[0].kill(0) && !chain[0].kill(0));
+    // Where the row was, where it was and is, and where it is.
+    assert_eq!([living(&before), living(&between)], [2, 2]);
+    assert_eq!(living(&Delta::views(&chain)), 2);
+    assert!(before[0].living().eq([0, 1]) && chain[0].view().living().eq([1]));
+}
+
+#[test]
+fn a_view_of_the_last_delta_that_is_closed_meanwhile_loses_nothing() {
+    let old = Arc::new(Delta::new(form(1)));
+    old.append(new(&[5], &[1]));
+    let chain = [Arc::clone(&old)];
+    let next = Arc::new(old.following());
+    old.close(Arc::clone(&next));
+    next.append(new(&[5], &[3]));
+    old.kill(0);
+    assert!(Delta::views(&chain)[0].living().eq([0]));
+}

@@ -17,9 +17,8 @@ impl Index {
     /// Scans the deltas of a version, older ones first, and those that took rows since, and merges
     /// what is found with the answers of the segments, which were found before.
     ///
-    /// The order is what lets an id be seen once: a row that replaces another can be seen before
-    /// the other dies, so whoever finds that one dead finds the new one later; who finds both takes
-    /// the newer.
+    /// All are looked at as they were at one moment, which is what lets an id be seen once: a row that
+    /// replaces another can be seen before the other dies, and who finds both takes the newer.
     pub(super) fn add_deltas(
         &self,
         version: &Version,
@@ -32,8 +31,7 @@ impl Index {
         let mut first = version.node_count();
         let mut scanned = Vec::new();
         let chain: Vec<Arc<Delta>> = version.chain().collect();
-        for delta in &chain {
-            let view = delta.view();
+        for (delta, view) in chain.iter().zip(Delta::views(&chain)) {
             let next = first.saturating_add(view.len());
             let matches = RowMatches::new(queries.filter, &view);
             let delta = &**delta;
@@ -232,6 +230,11 @@ impl Answer {
 }
 
 impl Version {
+    /// Its deltas and those after them, at one moment.
+    pub(super) fn views(&self) -> Vec<DeltaView> {
+        Delta::views(&self.chain().collect::<Vec<_>>())
+    }
+
     /// Its deltas, and those that were closed later take rows from.
     pub(super) fn chain(&self) -> impl Iterator<Item = Arc<Delta>> {
         let own = self.deltas.iter().cloned();

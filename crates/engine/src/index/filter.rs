@@ -36,8 +36,7 @@ impl Index {
         let version = self.version();
         let matched = self.matching(&version, filter)?;
         let mut rows = 0;
-        for delta in version.chain() {
-            let view = delta.view();
+        for view in version.views() {
             view.each_living(|row, id, _| {
                 rows += u64::from(filter.matches_row(id, view.document(row)));
             });
@@ -58,8 +57,7 @@ impl Index {
         let version = self.version();
         let matched = self.matching(&version, filter)?;
         let mut ids = Vec::new();
-        for delta in version.chain() {
-            let view = delta.view();
+        for view in version.views() {
             view.each_living(|row, id, _| {
                 ids.extend(filter.matches_row(id, view.document(row)).then_some(id));
             });
@@ -230,8 +228,7 @@ impl Version {
     /// Shows the attributes of living rows that are in no segment yet, until `show` is content;
     /// whether it was.
     pub(super) fn any_document(&self, mut show: impl FnMut(&Document) -> bool) -> bool {
-        self.chain().any(|delta| {
-            let view = delta.view();
+        self.views().iter().any(|view| {
             let document = |row| serde_json::from_slice(view.document(row)?).ok();
             view.living()
                 .filter_map(document)

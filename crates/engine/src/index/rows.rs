@@ -273,9 +273,8 @@ impl Index {
 }
 
 impl<'v> Moment<'v> {
-    /// Older deltas first: who finds a row dead finds what replaced it later.
     fn new(version: &'v Version) -> Self {
-        let deltas = version.chain().map(|delta| delta.view()).collect();
+        let deltas = version.views();
         Self { version, deltas }
     }
 

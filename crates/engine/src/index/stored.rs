@@ -66,10 +66,8 @@ impl Index {
                 Ok(())
             })?;
         }
-        for delta in version.chain() {
-            delta
-                .view()
-                .each_living(|_, id, bytes| wanted.take(id, bytes, &mut found));
+        for view in version.views() {
+            view.each_living(|_, id, bytes| wanted.take(id, bytes, &mut found));
         }
         match wanted.missing() {
             Some((place, id)) => Err(self.no_such_id(place, id)),

@@ -180,7 +180,7 @@ impl State {
 
     /// Closes the last delta, whose rows end with record `floor`, and opens another.
     pub(super) fn freeze(&mut self, floor: LogFloor) {
-        let next = Arc::new(Delta::new(self.active.form()));
+        let next = Arc::new(self.active.following());
         let frozen = std::mem::replace(&mut self.active, Arc::clone(&next));
         frozen.close(next);
         self.delta_ids.values_mut().for_each(|place| place.0 = true);
