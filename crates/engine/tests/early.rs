@@ -7,7 +7,9 @@
 
 mod common;
 
-use common::Rows;
+use std::time::Duration;
+
+use common::{Rows, smallest_that_works};
 use pageway::spec::EntrySpec;
 use pageway::{
     Answers, BuildOptions, Durability, Effort, ElementType, Index, MemoryWish, NoProgress,
@@ -147,5 +149,27 @@ fn the_largest_of_several_segments_is_read_early_among_dead_rows_too() {
             let [alone, _] = check(writer.index(), &queries, effort);
             assert!(alone.early_reads > 0);
         }
+    }
+}
+
+/// In the least memory there is one buffer, which an early read must not keep from the walk.
+#[test]
+fn a_query_of_one_buffer_ends() {
+    let base = Rows::clustered(3000, DIMENSION, ElementType::F32, 1);
+    let queries = Rows::clustered(8, DIMENSION, ElementType::F32, 2);
+    let [walking, _] = forms(&base, &queries);
+    let open = |bytes| {
+        let memory = MemoryWish::Bytes(bytes);
+        Index::open(walking.path(), &OpenOptions::default().with_memory(memory))
+    };
+    let least = smallest_that_works(&open(1).err().unwrap());
+    for more in [0, 20_000, 100_000, 300_000] {
+        let index = open(least + more).unwrap();
+        let narrow = SearchOptions::nearest(10)
+            .with_effort(Effort::ListSize(100))
+            .with_timeout(Duration::from_secs(60));
+        let [narrow, wide] =
+            [1, 16].map(|beam| search(&index, &queries, &narrow.clone().with_beam(beam)));
+        assert_eq!(narrow.ids, wide.ids, "{more}");
     }
 }

@@ -88,10 +88,10 @@ impl Reads {
     }
 
     /// The same for a page that is wanted later; none where it was asked for, or where half of the
-    /// buffers are taken: those that are wanted now need some.
+    /// buffers are taken, or it would be the last: those that are wanted now need some.
     pub(super) fn begin_early(&mut self, lane: usize, request: PageRequest) -> Option<u32> {
         let is_asked = self.early_of(lane, request).is_some();
-        if is_asked || self.free.len() <= self.asked.len() / 2 {
+        if is_asked || self.free.len() <= (self.asked.len() / 2).max(1) {
             return None;
         }
         let buffer = self.begin_for(lane, request, Need::Later)?;
