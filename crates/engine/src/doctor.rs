@@ -115,10 +115,12 @@ pub fn doctor(
     progress: &dyn Progress,
 ) -> Result<DoctorReport> {
     let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+    let each = options.seconds.max(0.1) / QUEUE_DEPTHS.len() as f32;
+    let each = Duration::try_from_secs_f32(each)
+        .map_err(|_| Error::invalid(format!("seconds = {}: that is too long", options.seconds)))?;
     let test = TestFile::create(&vfs, dir, progress)?;
     let file = PageFile::open(vfs.as_ref(), dir, &test.entry, OpenMode::ReadDirect)?;
     let (reader, probe) = PageReader::open(file)?;
-    let each = Duration::from_secs_f32(options.seconds.max(0.1) / QUEUE_DEPTHS.len() as f32);
     progress.stage("read at random", QUEUE_DEPTHS.len() as u64);
     let mut disk = Vec::new();
     for depth in QUEUE_DEPTHS {

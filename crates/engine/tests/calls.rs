@@ -150,6 +150,8 @@ fn no_time_is_no_answer() {
         let patient = call.with_timeout(Duration::from_secs(600));
         let answers = search(&index, &queries, &patient).unwrap();
         assert_eq!(answers.ids, search(&index, &queries, &call).unwrap().ids);
+        let endless = call.with_timeout(Duration::MAX);
+        assert_eq!(search(&index, &queries, &endless).unwrap().ids, answers.ids);
     }
 }
 

@@ -80,7 +80,8 @@ impl Version {
     ) -> Result<QuerySizes> {
         let share = f64::from(self.node_count()) / admitted.max(1) as f64;
         let wished = (f64::from(list_size.max(options.k)) * share * GROWTH_ROOM).ceil();
-        let most = (wished as u64).clamp(list_size.into(), MAX_LIST_SIZE.into()) as u32;
+        let most = u64::from(MAX_LIST_SIZE.max(list_size));
+        let most = (wished as u64).clamp(list_size.into(), most) as u32;
         let fits = |limit: u32| {
             let sizes = self.sizes_up_to(options, (list_size, limit));
             sizes.is_ok_and(|sizes| self.has_room(sizes))

@@ -25,7 +25,7 @@ pub(super) struct Notes {
 pub(super) struct Watch<'p> {
     pub(super) notes: Notes,
     pub(super) progress: &'p dyn Progress,
-    /// When its time is up.
+    /// When its time is up, if there is such a time.
     pub(super) deadline: Option<Instant>,
 }
 
@@ -35,7 +35,9 @@ impl<'p> Watch<'p> {
         Self {
             notes: Notes::default(),
             progress,
-            deadline: options.timeout.map(|timeout| clock::now() + timeout),
+            deadline: options
+                .timeout
+                .and_then(|timeout| clock::now().checked_add(timeout)),
         }
     }
 

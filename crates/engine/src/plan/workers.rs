@@ -95,7 +95,7 @@ pub(crate) fn list_size(manifest: &Manifest, options: &OpenOptions) -> Result<u3
         // The first search measures it.
         Some(Effort::Recall(_)) if manifest.calibration.curves.is_empty() => ASSUMED_LIST_SIZE,
         Some(Effort::Recall(recall)) => {
-            let k = options.k.clamp(1, manifest.node_count());
+            let k = options.k.clamp(1, manifest.node_count().max(1));
             manifest.calibration.list_size_for(k, recall)?.max(k)
         }
     })

@@ -210,7 +210,7 @@ fn a_snapshot_is_an_index_of_its_own() {
 
 #[test]
 fn an_index_may_be_emptied_and_filled_again() {
-    let (_dir, writer) = created();
+    let (dir, writer) = created();
     let mut model = Model::new(6);
     for round in 0..3 {
         let rows = model.rows(30);
@@ -233,6 +233,8 @@ fn an_index_may_be_emptied_and_filled_again() {
         model.check(writer.index());
     }
     assert!(writer.index().version().segments.is_empty());
+    let of_recall = OpenOptions::default().with_effort(Effort::Recall(0.9));
+    assert!(Index::open(dir.path(), &of_recall).unwrap().is_empty());
 }
 
 #[test]
