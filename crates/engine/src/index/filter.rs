@@ -45,7 +45,7 @@ impl Index {
     }
 
     /// Shows the ids of the rows that match a filter now, some thousands at a time; of rows that
-    /// change meanwhile maybe more than once. Holds a bit for each row.
+    /// change meanwhile maybe more than once, and of rows that died. Holds a bit for each row.
     ///
     /// # Errors
     /// As [`Index::count`]; what `visit` gives.
@@ -109,14 +109,11 @@ impl Index {
 }
 
 impl Matched {
-    /// The ids of those of some nodes of a segment that match and live. Reads from the first of
-    /// them to the last.
+    /// The ids of those of some nodes of a segment that match, dead ones too: what replaced one may
+    /// have come to a delta that was looked through before. Reads from the first of them to the
+    /// last.
     fn ids_of(&self, segment: &Segment, nodes: Range<u32>, ids: &mut Vec<u64>) -> Result<()> {
-        let dead = segment.dead.as_deref();
-        let is_own = |node: &u32| {
-            self.set.contains(NodeId(segment.base + node))
-                && dead.is_none_or(|dead| !dead.contains(NodeId(*node)))
-        };
+        let is_own = |node: &u32| self.set.contains(NodeId(segment.base + node));
         let own: Vec<u32> = nodes.filter(is_own).collect();
         ids.clear();
         let (Some(first), Some(last)) = (own.first(), own.last()) else {

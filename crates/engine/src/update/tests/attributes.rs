@@ -1,6 +1,6 @@
 //! Random changes of rows with attributes, against a map.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use pageway_attributes::Edit;
@@ -417,4 +417,43 @@ fn attributes_are_part_of_the_memory_for_updates() {
     assert_eq!(writer.index().len(), rows);
     let filter = Filter::expression("exists(text)").unwrap();
     assert_eq!(writer.index().count(&filter).unwrap(), rows);
+}
+
+/// An index with a segment of rows that have these attributes, whose ids are 0 and so on.
+fn flushed(writer: Writer, texts: &[String]) -> Writer {
+    let bytes = Model::new(5).rows(texts.len()).concat();
+    let ids: Vec<u64> = (0..texts.len() as u64).collect();
+    let slice = TextSlice::attributes(texts);
+    let rows = Rows::new(&bytes, SHAPE).with_ids(&*ids);
+    writer
+        .insert(&rows.with_attributes(&slice as &dyn crate::source::TextRead))
+        .unwrap();
+    writer.flush(&NoProgress).unwrap();
+    writer
+}
+
+fn set(name: &str) -> Edit {
+    Edit::Set {
+        at: None,
+        fields: json!({ name: 1 }).as_object().unwrap().clone(),
+    }
+}
+
+#[test]
+fn rows_that_match_are_seen_where_others_change_them_meanwhile() {
+    let dir = created(Preset::default());
+    let writer = flushed(open(dir.path()), &vec![r#"{"c": 1}"#.to_owned(); 40]);
+    let filter = Filter::expression("c = 1").unwrap();
+    let (mut seen, mut calls) = (BTreeSet::new(), 0);
+    let mut visit = |ids: &[u64]| {
+        seen.extend(ids.iter().copied());
+        calls += 1;
+        if calls == 1 {
+            // Behind the rows of deltas, which were looked through before.
+            writer.edit_attributes(Which::Ids(&[3, 7]), &set("d"), Durability::Deferred)?;
+        }
+        Ok(())
+    };
+    writer.index().visit_matching(&filter, &mut visit).unwrap();
+    assert!(seen.into_iter().eq(0..40));
 }
