@@ -12,19 +12,17 @@ use pageway_store::Durability;
 
 use super::common::Common;
 use super::options::{Acknowledged, Which};
-use super::pieces::{check_size, kept};
+use super::pieces::{check_size, kept, most_of_record};
 use super::put::{RECORD_IDS, Submitted, check_ids};
 use super::record::Operation;
 use super::state::{Batch, FoundPlaces, Place, State, find_in_segments};
-use crate::delta::{Delta, DeltaView, RowDocument};
+use crate::delta::{Delta, DeltaView, RowDocument, document_bytes};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::source::{IdRead, NamedRows, TextSlice, check_document, check_kinds};
 
 /// Rows whose attributes are changed by one record at most.
 const RECORD_ROWS: usize = 64;
-/// Bytes of a record beyond which no further row is put into it.
-const RECORD_BYTES: usize = 256 << 10;
 
 /// What is done with rows.
 #[derive(Clone, Copy)]
@@ -77,8 +75,8 @@ struct Attempt {
     places: Vec<Option<Place>>,
     vectors: Vec<u8>,
     documents: Vec<RowDocument>,
-    /// Bytes of vectors and documents.
-    bytes: usize,
+    /// Bytes of the documents.
+    bytes: u64,
     /// Ids that it is about.
     done: usize,
     absent: u64,
@@ -159,13 +157,8 @@ impl Common {
         change: RowChange<'_>,
         (make_room, sum): (&mut MakeRoom<'_>, &mut Acknowledged),
     ) -> Result<()> {
-        let most = if change.edit.is_some() {
-            RECORD_ROWS
-        } else {
-            RECORD_IDS
-        };
         while !wanted.ids.is_empty() {
-            let tried = self.attempt(wanted.first(most), change);
+            let tried = self.attempt(wanted, change);
             let tried = tried.map_err(|error| {
                 let before = sum.replaced + sum.deleted;
                 error.within(format!("the {before} rows before are changed"))
@@ -199,19 +192,18 @@ impl Common {
         wanted: ChosenKeys<'_>,
         change: RowChange<'_>,
     ) -> Result<Option<(Option<Batch>, usize, u64)>> {
+        let row_bytes = self.index.shape().row_bytes();
+        let sizes = (row_bytes, self.commit.look(|state| state.capacity)?);
+        let (most, most_bytes) = most_of_record(sizes.0, sizes.1);
+        let wanted = wanted.first(change.edit.map_or(RECORD_IDS, |_| RECORD_ROWS.min(most)));
         let mut found = self.locate(wanted.ids)?;
         let rows = FoundRows::new(&found);
         let Some(documents) = rows.documents(wanted.ids)? else {
             return Ok(None);
         };
-        let row_bytes = self.index.shape().row_bytes();
-        let sizes = (row_bytes, self.commit.look(|state| state.capacity)?);
         let schema = rows.found.version.manifest.schema.as_ref();
         let mut attempt = Attempt::default();
         for (((id, name), place), json) in wanted.rows().zip(&found.places).zip(documents) {
-            if attempt.bytes > RECORD_BYTES {
-                break;
-            }
             attempt.done += 1;
             let Some(place) = place.as_ref().filter(|_| has_name(json.as_deref(), name)) else {
                 attempt.absent += 1;
@@ -227,7 +219,7 @@ impl Common {
                 if json == document {
                     continue;
                 }
-                if !attempt.takes(row_bytes, document) {
+                if !attempt.takes(document, most_bytes) {
                     break;
                 }
                 attempt.vectors.extend(rows.vector(place, row_bytes)?);
@@ -284,15 +276,14 @@ impl Common {
 }
 
 impl Attempt {
-    /// Takes the document of a row that changes, if there is room for it.
-    fn takes(&mut self, row_bytes: usize, document: RowDocument) -> bool {
-        let bytes = row_bytes + document.as_ref().map_or(0, |json| json.len());
-        // A record that is nearly full has no room for a long one.
-        if self.bytes + bytes > 2 * RECORD_BYTES && !self.ids.is_empty() {
+    /// Takes the document of a row that changes, unless those of several rows are more than `most`
+    /// bytes then.
+    fn takes(&mut self, document: RowDocument, most: u64) -> bool {
+        self.bytes += document_bytes(std::slice::from_ref(&document));
+        if self.bytes > most && !self.ids.is_empty() {
             self.done -= 1;
             return false;
         }
-        self.bytes += bytes;
         self.documents.push(document);
         true
     }

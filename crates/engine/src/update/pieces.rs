@@ -35,12 +35,10 @@ impl<'r> Pieces<'r> {
     /// The pieces of rows for a delta that has at most so many.
     pub(super) fn new(rows: &'r Rows<'r>, capacity: u32) -> Self {
         let row_bytes = rows.shape.row_bytes();
-        let each = (RECORD_BYTES / (row_bytes + 8)).clamp(1, (capacity as usize / 2).max(1));
-        let room = u64::from(capacity) / 2 * (row_bytes as u64 + ROW_BYTES);
         Self {
             rows,
             row_bytes,
-            most: (each, room.min(RECORD_BYTES as u64)),
+            most: most_of_record(row_bytes, capacity),
             next: 0,
             count: rows.rows.len() / row_bytes,
             ahead: VecDeque::new(),
@@ -111,6 +109,14 @@ impl<'r> Pieces<'r> {
         }
         Ok(documents)
     }
+}
+
+/// Rows of a record at most, and bytes of their attributes where there is more than one: an empty
+/// delta has room for both.
+pub(super) fn most_of_record(row_bytes: usize, capacity: u32) -> (usize, u64) {
+    let rows = (RECORD_BYTES / (row_bytes + 8)).clamp(1, (capacity as usize / 2).max(1));
+    let room = u64::from(capacity) / 2 * (row_bytes as u64 + ROW_BYTES);
+    (rows, room.min(RECORD_BYTES as u64))
 }
 
 /// The attributes of a row as they are kept: none where the document is empty.

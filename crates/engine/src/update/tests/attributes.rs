@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use pageway_attributes::Edit;
 use pageway_types::{Metric, NoProgress};
 use serde_json::{Value, json};
 
 use super::model::{Model, SHAPE, open};
+use super::small::least;
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter::Filter;
 use crate::memory::MemoryWish;
@@ -456,4 +459,41 @@ fn rows_that_match_are_seen_where_others_change_them_meanwhile() {
     };
     writer.index().visit_matching(&filter, &mut visit).unwrap();
     assert!(seen.into_iter().eq(0..40));
+}
+
+#[test]
+fn many_long_attributes_change_where_a_delta_has_room_for_few() {
+    for in_foreground in [false, true] {
+        let dir = created(Preset::default());
+        let with = |build: u64, memory: u64| {
+            let options = UpdateOptions::default()
+                .with_memory(MemoryWish::Bytes(memory))
+                .with_build_memory(MemoryWish::Bytes(build))
+                .with_in_foreground(in_foreground)
+                .with_merge_by_hand(true);
+            Writer::open(dir.path(), &OpenOptions::default(), &options)
+        };
+        let build = least(with(1 << 20, 128 << 20));
+        let memory = least(with(build, build + 1000));
+        let writer = with(build, memory + 10_000).unwrap();
+        let texts = vec![json!({"a": "x".repeat(1000)}).to_string(); 100];
+        let writer = Arc::new(flushed(writer, &texts));
+        let (own, (tell, told)) = (Arc::clone(&writer), mpsc::channel());
+        std::thread::spawn(move || {
+            let ids: Vec<u64> = (0..100).collect();
+            tell.send(own.edit_attributes(Which::Ids(&ids), &set("b"), Durability::Deferred))
+        });
+        // One that finds no room tries for ever.
+        let done = told.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!(done.unwrap().changed, 100);
+        let long = Edit::Overwrite(
+            json!({"a": "x".repeat(100_000)})
+                .as_object()
+                .unwrap()
+                .clone(),
+        );
+        let error = writer.edit_attributes(Which::Ids(&[1]), &long, Durability::Deferred);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("more memory for updates"), "{error}");
+    }
 }

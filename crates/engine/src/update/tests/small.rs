@@ -104,6 +104,13 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     assert_eq!(done.first_id, Some(7));
 }
 
+/// The least memory that the words of a refusal name.
+pub(super) fn least(refused: crate::error::Result<Writer>) -> u64 {
+    let words = refused.err().unwrap().to_string();
+    let least = words.split("works is ").nth(1).unwrap();
+    least.split(' ').next().unwrap().parse().unwrap()
+}
+
 #[test]
 fn too_little_memory_is_refused_with_the_least_that_works() {
     let (dir, writer) = created();
@@ -132,10 +139,7 @@ fn the_least_that_flushes_is_enough_for_rows_with_attributes() {
             .with_in_foreground(true);
         Writer::open(dir.path(), &OpenOptions::default(), &options)
     };
-    let error = with(1 << 20).err().unwrap().to_string();
-    let least = error.split("works is ").nth(1).unwrap();
-    let least = least.split(' ').next().unwrap().parse().unwrap();
-    let writer = with(least).unwrap();
+    let writer = with(least(with(1 << 20))).unwrap();
     let count = 256;
     let bytes = Model::new(5).rows(count).concat();
     let texts = vec!["{\"a\": 1}".to_owned(); count];
