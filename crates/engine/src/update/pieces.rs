@@ -26,7 +26,8 @@ pub(super) struct Pieces<'r> {
     most: (usize, u64),
     /// Rows that are in pieces.
     next: usize,
-    count: usize,
+    /// Rows of all pieces.
+    pub(super) count: usize,
     /// Attributes of the rows that follow.
     ahead: VecDeque<RowDocument>,
 }

@@ -80,6 +80,10 @@ impl Common {
         let mut pieces = Pieces::new(rows, capacity);
         if operation == Operation::Insert && !pieces.are_one() {
             self.refuse_live(rows.ids.unwrap_or_default())?;
+            if rows.ids.is_none() {
+                self.commit
+                    .look(|state| state.given_ids(pieces.count as u64).map(drop))??;
+            }
         }
         let mut sum = Acknowledged::default();
         while let Some(batch) = pieces.next(operation)? {

@@ -1,6 +1,7 @@
 //! What changes go through, one batch after the other, in the order of the log.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use pageway_attributes::is_name_id;
@@ -244,6 +245,22 @@ impl State {
         Ok(self.find(id)?.is_some())
     }
 
+    /// The ids of so many rows that come without.
+    ///
+    /// # Errors
+    /// `InvalidInput` where there are not so many left below those of names.
+    pub(super) fn given_ids(&self, count: u64) -> Result<Range<u64>> {
+        let end = self.next_id.saturating_add(count);
+        if is_name_id(end.saturating_sub(1)) {
+            return Err(Error::invalid(format!(
+                "{count} rows without ids: those that are given go from {} to 2^63 - 1: give ids \
+                 or names",
+                self.next_id
+            )));
+        }
+        Ok(self.next_id..end)
+    }
+
     /// Decides what a batch does, and notes it for those that follow. Nothing is noted of one that
     /// is refused.
     fn decide(&mut self, batch: &mut Batch) -> std::result::Result<(), Refusal> {
@@ -258,8 +275,8 @@ impl State {
             return Err(Refusal::Full);
         }
         if puts && batch.ids.is_empty() {
-            let end = self.next_id.saturating_add(batch.count.into());
-            batch.ids = (self.next_id..end).collect();
+            let ids = self.given_ids(batch.count.into());
+            batch.ids = ids.map_err(Refusal::Because)?.collect();
             batch.known = Some(Known {
                 version: self.version.number,
                 places: vec![None; batch.ids.len()],

@@ -45,9 +45,10 @@ impl Writer {
     /// Puts rows in whose ids no row has. As a whole, or not at all.
     ///
     /// # Errors
-    /// `InvalidInput` naming what is wrong with a row, or an id that a row has already; `NoSpace`;
-    /// `ReadOnly` after a write that failed. Once each, what a flush or merge in the background
-    /// failed with: then nothing of the call is in.
+    /// `InvalidInput` naming what is wrong with a row, or an id that a row has already, and where
+    /// no ids are left below 2^63 for rows without; `NoSpace`; `ReadOnly` after a write that
+    /// failed. Once each, what a flush or merge in the background failed with: then nothing of the
+    /// call is in.
     pub fn insert(&self, rows: &Rows<'_>) -> Result<Acknowledged> {
         self.put(Operation::Insert, rows)
     }

@@ -104,6 +104,36 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     assert_eq!(done.first_id, Some(7));
 }
 
+#[test]
+fn rows_get_no_ids_behind_the_last_number() {
+    let (dir, writer) = created();
+    let capacity = writer.changes().unwrap().delta_capacity;
+    let last = i64::MAX as u64;
+    let put = |writer: &Writer, (count, ids): (u64, Option<&[u64]>)| {
+        let bytes = Model::new(2).rows(count as usize).concat();
+        writer.insert(&Rows {
+            ids,
+            ..Rows::new(&bytes, SHAPE)
+        })
+    };
+    put(&writer, (1, Some(&[last - capacity]))).unwrap();
+    // A call of several records is refused as a whole.
+    let error = put(&writer, (capacity + 1, None)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    assert_eq!(writer.index().len(), 1);
+    let done = put(&writer, (capacity, None)).unwrap();
+    assert_eq!(done.first_id, Some(last - capacity + 1));
+    assert!(put(&writer, (1, None)).is_err());
+    writer.flush(&NoProgress).unwrap();
+    drop(writer);
+    let writer = open(dir.path());
+    let error = put(&writer, (1, None)).unwrap_err().to_string();
+    assert!(error.contains("give ids or names"), "{error}");
+    put(&writer, (1, Some(&[7]))).unwrap();
+    writer.merge(true, &NoProgress).unwrap();
+    assert_eq!(writer.index().len(), capacity + 2);
+}
+
 /// The least memory that the words of a refusal name.
 pub(super) fn least(refused: crate::error::Result<Writer>) -> u64 {
     let words = refused.err().unwrap().to_string();
