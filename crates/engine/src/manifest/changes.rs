@@ -12,7 +12,7 @@ pub(crate) struct ChangeEntry {
     /// The last record of the log whose change is in the segments and dead sets that are named
     /// here: so is that of every record before it.
     pub(crate) floor: u64,
-    /// Checksum of the last group of the log up to there; absent where the log was never cut.
+    /// Checksum of the last group of the log up to there; absent where the log was not cut there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) floor_chain: Option<u32>,
     /// The id of the next row that is inserted without one: above all that were given so far.

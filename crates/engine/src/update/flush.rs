@@ -140,9 +140,7 @@ impl Common {
             chain: Some(log.chain()),
         };
         state.freeze(floor);
-        let frozen = state.frozen.as_ref().map(|(delta, _)| Arc::clone(delta));
-        let deltas = frozen.into_iter().chain([Arc::clone(&state.active)]);
-        state.version = self.index.turn_to_deltas(deltas.collect());
+        state.version = self.index.turn_to_deltas(state.deltas());
         Ok(())
     }
 }

@@ -111,8 +111,7 @@ impl Writer {
         let writer = opening.prepare(&index, &division)?;
         let (mut state, log, replayed) = opening.recover(&index, &division, writer)?;
         let persisted = opening.persisted()?;
-        let deltas = vec![Arc::clone(&state.active)];
-        state.version = index.turn_to_deltas(deltas);
+        state.version = index.turn_to_deltas(state.deltas());
         let counters = Counters::default();
         counters
             .replayed
@@ -377,13 +376,13 @@ impl WriterOpening<'_> {
         } else {
             OnDamage::Refuse
         };
-        let replayed = replay_log(&place, changes.log_floor(), on_damage, |_, record| {
+        let replayed = replay_log(&place, changes.log_floor(), on_damage, |own, record| {
             let record = LogRecord::read(record, row_bytes)?;
             let count = record.ids.len() as u32;
             let rows = record.rows.to_vec();
             let batch = Batch::new(record.operation, (record.ids, count), rows);
             let mut batch = batch.with_documents(record.documents);
-            state.replay(&mut batch)
+            state.replay(&mut batch, own.before())
         })?;
         let tail: &LogTail = &replayed.tail;
         let log = LogWriter::continue_after(&place, tail)?;

@@ -207,6 +207,12 @@ impl State {
         }
     }
 
+    /// The deltas, the one that is closed first.
+    pub(super) fn deltas(&self) -> Vec<Arc<Delta>> {
+        let frozen = self.frozen.iter().map(|(delta, _)| delta);
+        frozen.chain([&self.active]).cloned().collect()
+    }
+
     /// Turns to a version; the frozen delta is in its segments now where `flushed`.
     pub(super) fn turn_to(
         &mut self,
@@ -381,11 +387,17 @@ impl State {
         }
     }
 
-    /// Does again what a record says.
+    /// Does again what a record says, the one behind `last`. Closes the delta where it is full, so
+    /// that a flush has no more rows than a delta may have; of more than two deltas the last has
+    /// what is left.
     ///
     /// # Errors
     /// `Io` or `Corrupt` as tables of ids are.
-    pub(super) fn replay(&mut self, batch: &mut Batch) -> Result<()> {
+    pub(super) fn replay(&mut self, batch: &mut Batch, last: Lsn) -> Result<()> {
+        let is_full = batch.operation.puts() && !self.has_room(batch.size());
+        if is_full && self.frozen.is_none() && self.active_rows > 0 {
+            self.freeze(last.into());
+        }
         let capacity = std::mem::replace(&mut self.capacity, u32::MAX);
         let decided = self.decide(batch);
         self.capacity = capacity;

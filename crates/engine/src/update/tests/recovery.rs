@@ -9,10 +9,12 @@ use pageway_testkit::{Fault, FaultPlan, FaultVfs, Operation, SimVfs};
 use pageway_types::{Metric, NoProgress};
 
 use super::model::{Model, SHAPE, update};
+use super::small::least;
 use crate::error::{ErrorKind, Result};
+use crate::memory::MemoryWish;
 use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
 use crate::source::kernels;
-use crate::update::{CreateOptions, Rows, Writer};
+use crate::update::{CreateOptions, Rows, UpdateOptions, Writer};
 use crate::{Durability, Index};
 
 const DIR: &str = "/data/index";
@@ -194,4 +196,50 @@ fn a_write_or_sync_that_fails_loses_nothing_acknowledged() {
             );
         }
     }
+}
+
+#[test]
+fn two_deltas_that_are_replayed_are_flushed_in_the_memory_of_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = CreateOptions::new(SHAPE, Metric::L2)
+        .with_degree(12)
+        .with_expected(2000);
+    Writer::create(dir.path(), &options).unwrap();
+    let with = |build: u64| {
+        let options = UpdateOptions::default()
+            .with_memory(MemoryWish::Bytes(128 << 20))
+            .with_build_memory(MemoryWish::Bytes(build))
+            .with_threads(1);
+        Writer::open(dir.path(), &OpenOptions::default(), &options)
+    };
+    let build = least(with(1 << 20));
+    let writer = with(build).unwrap();
+    let capacity = writer.changes().unwrap().delta_capacity;
+    let mut model = Model::new(9);
+    let mut put = |writer: &Writer, count: u64| {
+        let rows = model.rows(count as usize);
+        let first = model.rows.len() as u64;
+        writer.insert(&Rows::new(&rows.concat(), SHAPE)).unwrap();
+        model.rows.extend((first..).zip(rows));
+    };
+    // What is replayed is cut elsewhere, within a file of the log.
+    put(&writer, capacity - 20);
+    writer.common.freeze().unwrap();
+    (0..capacity / 8).for_each(|_| put(&writer, 8));
+    let replayed = |writer: Writer| {
+        drop(writer);
+        let writer = with(build).unwrap();
+        let changes = writer.changes().unwrap();
+        assert_eq!(changes.rows, capacity - 20 + capacity / 8 * 8);
+        (writer, changes.delta_rows)
+    };
+    let (writer, rows) = replayed(writer);
+    assert_eq!(rows, writer.index().len());
+    writer.common.flush_closed(&NoProgress).unwrap();
+    let (writer, rows) = replayed(writer);
+    assert_eq!(rows, writer.index().len() - (capacity - 20) - 16);
+    writer.flush(&NoProgress).unwrap();
+    let (writer, rows) = replayed(writer);
+    assert_eq!(rows, 0);
+    assert!(model.check(writer.index()) > 0.95);
 }
