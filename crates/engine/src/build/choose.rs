@@ -5,7 +5,7 @@ use super::thrift::Thrift;
 use crate::error::{Error, Result};
 use crate::memory::{Ledger, MemoryPart, MemoryWish, format_budget, format_bytes, largest};
 use crate::options::BuildOptions;
-use crate::plan::{Extent, index_bytes, least_memory, more_queries};
+use crate::plan::{Extent, index_bytes, least_memory, least_with_lists, more_queries};
 use crate::presets::{Form, Sizes};
 use crate::resolve;
 use crate::spec::{IndexSpec, QuantizerSpec, Shape, SpecError};
@@ -336,7 +336,11 @@ fn settle(
     (lists, filters): (u64, u64),
     memory_bytes: u64,
 ) -> OrRefused<()> {
-    let least = least_memory(spec, extent)?;
+    let least = if lists > 0 {
+        least_with_lists(spec, extent)?
+    } else {
+        least_memory(spec, extent)?
+    };
     let mut ledger = Ledger::new(memory_bytes);
     least
         .entries()
@@ -354,6 +358,12 @@ fn settle(
             least: ledger.reserved(),
             error,
         })
+}
+
+/// Memory that an index of so many nodes in one segment works with that holds all of its lists.
+pub(crate) fn memory_with_lists(spec: &IndexSpec, nodes: u32) -> Result<u64> {
+    let least = least_with_lists(spec, nodes.into())?.reserved();
+    Ok(least + resolve::list_memory_bytes(spec, nodes, None))
 }
 
 /// Longest code worth its bytes: beyond it, memory serves better as a cache of records.

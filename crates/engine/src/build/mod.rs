@@ -83,6 +83,7 @@ pub(crate) use addition::{
 };
 pub(crate) use attributes::DocumentsById;
 pub(crate) use budget::rewrite_bytes;
+pub(crate) use choose::memory_with_lists;
 pub(crate) use copy::{copy_file, link_or_copy};
 pub use held_out::HeldOutRows;
 pub(crate) use ids::IdFile;

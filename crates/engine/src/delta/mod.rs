@@ -8,9 +8,9 @@
 //! ```
 //!
 //! One thread at a time appends and kills; any number take views. A row that replaces another is
-//! appended before the other is killed, and a death says how many rows were visible when it came:
-//! a view shows one of both, never none and never two. Deltas form a chain: one that was closed
-//! knows the one that follows, so that who holds an old one finds what replaces its rows.
+//! appended before the other is killed, and a death has the moment at which it came: a view shows
+//! one of both, never none and never two. Deltas form a chain: one that was closed knows the one
+//! that follows, so that who holds an old one finds what replaces its rows.
 
 mod chunk;
 mod overlay;
@@ -247,8 +247,8 @@ impl Delta {
         view
     }
 
-    /// The rows of deltas that follow each other, all as they are at the moment of the last row that
-    /// is seen. So a row that moves from one to another meanwhile is in one of them, or in both.
+    /// The rows of deltas that follow each other, all as they are at the moment of the last row
+    /// that is seen. So a row that moves from one to another meanwhile is in one of them, or both.
     pub(crate) fn views(chain: &[Arc<Self>]) -> Vec<DeltaView> {
         let mut views: Vec<DeltaView> = chain.iter().map(|delta| delta.rows()).collect();
         let moment = views.last().map_or(0, |last| last.moment);

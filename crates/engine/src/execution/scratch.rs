@@ -71,6 +71,24 @@ pub(crate) struct CodeShape {
 }
 
 impl IndexShape {
+    /// The same of a segment whose lists are all in memory. A walk whose vectors are read at its
+    /// end reads no page before that, and has none to keep.
+    pub(crate) const fn with_lists(self) -> Self {
+        match self.gathering() {
+            Gathering::InMemory => Self {
+                hold: Hold::Nothing,
+                ..self
+            },
+            Gathering::Scanning | Gathering::Reading => self,
+        }
+    }
+
+    /// Whether walks whose vectors are read at the end may read pages for lists before that.
+    pub(crate) const fn lacks_lists(&self) -> bool {
+        let keeps = !matches!(self.hold, Hold::Nothing);
+        keeps && matches!(self.gathering(), Gathering::InMemory)
+    }
+
     /// How candidates are found.
     pub(crate) const fn gathering(&self) -> Gathering {
         match (self.codes.bounded, self.max_neighbors) {

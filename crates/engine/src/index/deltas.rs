@@ -17,8 +17,8 @@ impl Index {
     /// Scans the deltas of a version, older ones first, and those that took rows since, and merges
     /// what is found with the answers of the segments, which were found before.
     ///
-    /// All are looked at as they were at one moment, which is what lets an id be seen once: a row that
-    /// replaces another can be seen before the other dies, and who finds both takes the newer.
+    /// All are looked at as they were at one moment, which is what lets an id be seen once: a row
+    /// that replaces another can be seen before the other dies, and who finds both takes the newer.
     pub(super) fn add_deltas(
         &self,
         version: &Version,

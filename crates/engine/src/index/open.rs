@@ -360,7 +360,7 @@ impl Loading<'_> {
             wish.resolve(manifest.raw_bytes())
         });
         let kept = if keep { others } else { &[] };
-        let opening = Opening::new(self.place, &manifest, self.options, kept)?;
+        let mut opening = Opening::new(self.place, &manifest, self.options, kept)?;
         let mut ledger = Ledger::new(budget.saturating_add(self.update_bytes.unwrap_or(0)));
         match self.update_bytes {
             Some(bytes) => ledger.reserve(MemoryPart::Updates, bytes),

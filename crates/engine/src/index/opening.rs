@@ -37,6 +37,23 @@ struct LoadedPart<'o> {
     shape: IndexShape,
 }
 
+/// Which lists memory is to hold, and bytes of all.
+#[derive(Clone, Copy)]
+enum HeldLists {
+    Nothing,
+    Some(u64),
+    All(u64),
+}
+
+impl HeldLists {
+    fn bytes(self) -> Option<u64> {
+        match self {
+            Self::Nothing => None,
+            Self::Some(lists) | Self::All(lists) => Some(lists),
+        }
+    }
+}
+
 impl LoadedPart<'_> {
     /// Centres that are known of its rows.
     fn centres(&self) -> usize {
@@ -68,7 +85,10 @@ impl<'o> Opening<'o> {
                 source,
                 kept: kept.map(|kept| Arc::clone(kept.loaded())),
                 pages: resolve::record_pages(source, mode)?,
-                shape: resolve::index_shape(&segment.spec, segment.node_count)?,
+                shape: match kept {
+                    Some(kept) => kept.shape,
+                    None => resolve::index_shape(&segment.spec, segment.node_count)?,
+                },
             });
         }
         let whole = (&manifest.spec, manifest.node_count());
@@ -83,7 +103,7 @@ impl<'o> Opening<'o> {
     }
 
     /// Reserves what is held whatever is searched, and what searches are lent.
-    pub(super) fn reserve(&self, ledger: &mut Ledger) -> Result<()> {
+    pub(super) fn reserve(&mut self, ledger: &mut Ledger) -> Result<()> {
         let mut codebooks: Vec<FileUuid> = Vec::new();
         for LoadedPart { source, .. } in &self.parts {
             let segment = source.segment;
@@ -103,29 +123,72 @@ impl<'o> Opening<'o> {
         for kept in self.parts.iter().filter_map(|part| part.kept.as_ref()) {
             reserve_caches(ledger, kept);
         }
-        let Some(first) = self.parts.first() else {
+        let held = self.hold_lists(ledger.free());
+        let Some(site) = self.site() else {
             return ledger.settle("opening this index");
-        };
-        let site = WorkerSite {
-            segments: self.parts.iter().map(|part| part.shape),
-            centres: self.parts.iter().map(LoadedPart::centres).sum(),
-            geometry: first.pages.records.geometry(),
-            backend: first.pages.records.backend(),
         };
         let least = self.plan.least_bytes(|shape| site.bytes(shape));
         let calibrated = self.plan.calibrated_bytes(|shape| site.bytes(shape));
         let wished = self.plan.wished_bytes(|shape| site.bytes(shape));
         ledger.reserve(MemoryPart::OneQuery, least);
-        ledger
+        let mut needed = ledger.clone();
+        if let HeldLists::All(lists) = held {
+            needed.reserve(MemoryPart::Lists, lists);
+        }
+        needed
             .settle("opening this index")
             .map_err(|error| error.within(self.dir.display()))?;
         let free = ledger.free();
-        let room = room_for_queries(&self.manifest.segments, free);
+        let room = room_for_queries(&self.manifest.segments, held.bytes(), free);
         // What was calibrated can be asked for, also where lists would leave no room.
         let needed = calibrated.saturating_sub(least).min(free);
         let more = wished.saturating_sub(least).min(room).max(needed);
         ledger.reserve(MemoryPart::MoreQueries, more);
         Ok(())
+    }
+
+    /// Which lists memory is to hold of those that are to be loaded, where `free` is left. All, so
+    /// that walks over them keep no pages: where they fit beside one query, or where that is the
+    /// least that works.
+    fn hold_lists(&mut self, free: u64) -> HeldLists {
+        let new = || self.parts.iter().filter(|part| part.kept.is_none());
+        let lists = new().map(|part| resolve::packed_list_bytes(part.source.segment));
+        let Some(lists) = lists.sum::<Option<u64>>() else {
+            return HeldLists::Nothing;
+        };
+        let (keeping, _) = self.one_query();
+        let before: Vec<IndexShape> = self.parts.iter().map(|part| part.shape).collect();
+        for part in self.parts.iter_mut().filter(|part| part.kept.is_none()) {
+            part.shape = part.shape.with_lists();
+        }
+        let (least, calibrated) = self.one_query();
+        let is_least = keeping > free && lists.saturating_add(least) <= keeping;
+        if is_least || lists.saturating_add(least.max(calibrated)) <= free {
+            return HeldLists::All(lists);
+        }
+        for (part, shape) in self.parts.iter_mut().zip(before) {
+            part.shape = shape;
+        }
+        HeldLists::Some(lists)
+    }
+
+    /// Memory of one query, and of one with the list that was calibrated for a high recall.
+    fn one_query(&self) -> (u64, u64) {
+        self.site().map_or((0, 0), |site| {
+            let least = self.plan.least_bytes(|shape| site.bytes(shape));
+            (least, self.plan.calibrated_bytes(|shape| site.bytes(shape)))
+        })
+    }
+
+    /// What the bytes of workers depend on; nothing without segments.
+    fn site(&self) -> Option<WorkerSite<impl ExactSizeIterator<Item = IndexShape> + Clone>> {
+        let records = &self.parts.first()?.pages.records;
+        Some(WorkerSite {
+            segments: self.parts.iter().map(|part| part.shape),
+            centres: self.parts.iter().map(LoadedPart::centres).sum(),
+            geometry: records.geometry(),
+            backend: records.backend(),
+        })
     }
 
     /// Bytes that caches may come to, with what finds what they hold, whatever is free.
@@ -182,7 +245,8 @@ impl<'o> Opening<'o> {
             } else {
                 let caches = CacheBytes::divide(share, entry.spec.cache);
                 let known = others.iter().chain(&segments).map(|other| &**other);
-                let loaded = segment::load(source, part.pages, caches, known)?;
+                let suited = (part.pages, part.shape);
+                let loaded = segment::load(source, suited, caches, known)?;
                 reserve_caches(ledger, &loaded);
                 Arc::new(loaded)
             };

@@ -41,12 +41,11 @@ impl From<u32> for Extent {
 pub(crate) const FOR_SEARCHES: [MemoryPart; 2] = [MemoryPart::OneQuery, MemoryPart::MoreQueries];
 
 /// What more queries in flight may take of what is free: all where there is no cache; half, or what
-/// all lists leave where memory holds those; caches take the rest.
-pub(crate) fn room_for_queries(segments: &[SegmentEntry], free: u64) -> u64 {
+/// `lists` leave that memory is to hold; caches take the rest.
+pub(crate) fn room_for_queries(segments: &[SegmentEntry], lists: Option<u64>, free: u64) -> u64 {
     if segments.iter().all(|segment| segment.spec.cache.is_none()) {
         return free;
     }
-    let lists: Option<u64> = segments.iter().map(resolve::packed_list_bytes).sum();
     let beside_lists = lists.and_then(|lists| free.checked_sub(lists));
     beside_lists.unwrap_or(free / 2)
 }
@@ -91,7 +90,34 @@ pub(crate) fn quantizer_bytes(spec: &IndexSpec) -> u64 {
 /// threads for reads, or a ring for one at a time. Every segment is taken to be as long as the
 /// longest.
 pub(crate) fn least_memory(spec: &IndexSpec, extent: impl Into<Extent>) -> Result<Ledger> {
-    let extent = extent.into();
+    least_with((spec, extent.into()), WhereLists::Anywhere)
+}
+
+/// The same where all lists are in memory beside that, if the spec holds lists.
+pub(crate) fn least_with_lists(spec: &IndexSpec, extent: Extent) -> Result<Ledger> {
+    least_with((spec, extent), WhereLists::InMemory)
+}
+
+/// Where the lists of an index are.
+#[derive(Clone, Copy)]
+enum WhereLists {
+    Anywhere,
+    /// All of them, of a spec that holds lists.
+    InMemory,
+}
+
+impl WhereLists {
+    /// What a scratch must suit.
+    fn shape(self, spec: &IndexSpec, nodes: u32) -> Result<IndexShape> {
+        let shape = resolve::index_shape(spec, nodes)?;
+        Ok(match self {
+            Self::InMemory if spec.cache.holds_lists() => shape.with_lists(),
+            Self::InMemory | Self::Anywhere => shape,
+        })
+    }
+}
+
+fn least_with((spec, extent): (&IndexSpec, Extent), lists: WhereLists) -> Result<Ledger> {
     let mut ledger = Ledger::new(u64::MAX);
     for _ in 0..extent.segments {
         reserve_fixed(&mut ledger, (spec, extent.longest));
@@ -103,7 +129,7 @@ pub(crate) fn least_memory(spec: &IndexSpec, extent: impl Into<Extent>) -> Resul
     }
     let plan = WorkerPlan::assumed((spec, extent.rows))?;
     let bytes = |backend| -> Result<u64> {
-        let site = site_of((spec, extent), backend)?;
+        let site = site_of((spec, extent), (lists, backend))?;
         Ok(plan.least_bytes(|shape| site.bytes(shape)))
     };
     let one_query = bytes(IoBackend::Threads)?.max(bytes(IoBackend::Uring)?);
@@ -111,23 +137,24 @@ pub(crate) fn least_memory(spec: &IndexSpec, extent: impl Into<Extent>) -> Resul
     Ok(ledger)
 }
 
-/// Memory of further queries in flight on one thread, as an index is opened by default.
+/// Memory of further queries in flight on one thread, as an index is opened by default that holds
+/// its lists, if it is of such a spec.
 pub(crate) fn more_queries(spec: &IndexSpec, extent: Extent) -> Result<u64> {
     let plan = WorkerPlan::assumed((spec, extent.rows))?;
-    let site = site_of((spec, extent), IoBackend::Uring)?;
+    let site = site_of((spec, extent), (WhereLists::InMemory, IoBackend::Uring))?;
     Ok(site
         .bytes(&plan.compact)
         .saturating_sub(site.bytes(&plan.least)))
 }
 
 /// Memory that a few segments of `rows` rows each take beside one of `longest`, whatever their
-/// codes: what finds their entries, and their part of a query.
+/// codes and lists: what finds their entries, and their part of a query.
 pub(crate) fn beside_bytes(
     (spec, longest): (&IndexSpec, u32),
     (segments, rows): (u32, u32),
 ) -> Result<u64> {
     let plan = WorkerPlan::assumed((spec, longest))?;
-    let mut shapes = vec![resolve::index_shape(spec, rows)?; segments as usize];
+    let mut shapes = vec![WhereLists::InMemory.shape(spec, rows)?; segments as usize];
     let one_query = |shapes: &[IndexShape]| -> Result<u64> {
         let site = WorkerSite {
             segments: shapes.iter().copied(),
@@ -137,7 +164,7 @@ pub(crate) fn beside_bytes(
         };
         Ok(plan.least_bytes(|shape| site.bytes(shape)))
     };
-    shapes.push(resolve::index_shape(spec, longest)?);
+    shapes.push(WhereLists::InMemory.shape(spec, longest)?);
     let all = one_query(&shapes)?;
     let alone = one_query(shapes.get(segments as usize..).unwrap_or_default())?;
     let entries = u64::from(segments) * resolve::entry_bytes(spec, rows);
@@ -147,9 +174,9 @@ pub(crate) fn beside_bytes(
 /// What the bytes of workers over all segments depend on.
 fn site_of(
     (spec, extent): (&IndexSpec, Extent),
-    backend: IoBackend,
+    (lists, backend): (WhereLists, IoBackend),
 ) -> Result<WorkerSite<impl ExactSizeIterator<Item = IndexShape> + Clone>> {
-    let shape = resolve::index_shape(spec, extent.longest)?;
+    let shape = lists.shape(spec, extent.longest)?;
     Ok(WorkerSite {
         segments: std::iter::repeat_n(shape, extent.segments as usize),
         centres: extent.centres as usize,

@@ -10,8 +10,8 @@ mod workers;
 pub(crate) use disk::index_bytes;
 pub use footprint::Footprint;
 pub(crate) use memory::{
-    Extent, FOR_SEARCHES, beside_bytes, least_memory, more_queries, quantizer_bytes, reserve_fixed,
-    room_for_queries,
+    Extent, FOR_SEARCHES, beside_bytes, least_memory, least_with_lists, more_queries,
+    quantizer_bytes, reserve_fixed, room_for_queries,
 };
 pub(crate) use share::share;
 pub use workers::MAX_INTERLEAVE;

@@ -69,7 +69,7 @@ pub(crate) fn list_memory_bytes(
 
 /// Bytes of all adjacency lists of an index in memory, where it may hold them.
 pub(crate) fn packed_list_bytes(segment: &SegmentEntry) -> Option<u64> {
-    if segment.spec.cache.nodes != NodeCacheSpec::Lists {
+    if !segment.spec.cache.holds_lists() {
         return None;
     }
     segment.graph.packed_bytes?;

@@ -28,7 +28,9 @@ pub(crate) use entry::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::{AnyParts, CodePart, FixedPart, GivenRows, LoadedSegment, Parts};
+use crate::execution::{
+    AnyParts, CodePart, FixedPart, GivenRows, IndexShape, LoadedSegment, Parts,
+};
 use crate::layout::PageCodec;
 use crate::manifest::{AttributeFiles, SegmentEntry};
 use crate::spec::{EntrySpec, IdStorage};
@@ -137,10 +139,10 @@ pub(crate) enum InCommon<'s> {
     Fixed(FixedPart),
 }
 
-/// Loads what a segment holds in memory, but for what it shares.
+/// Loads what a segment holds in memory, but for what it shares, for scratches of a shape.
 pub(crate) fn segment(
     source: Source<'_>,
-    records: RecordPages,
+    (records, shape): (RecordPages, IndexShape),
     cache_bytes: CacheBytes,
     shared: InCommon<'_>,
 ) -> Result<LoadedSegment> {
@@ -157,7 +159,7 @@ pub(crate) fn segment(
     };
     Ok(LoadedSegment {
         parts,
-        shape: index_shape(&entry.spec, entry.node_count)?,
+        shape,
         pages: records,
         kernels: kernels()?,
         given: given_rows(entry)?,

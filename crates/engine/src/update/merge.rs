@@ -85,7 +85,7 @@ impl Common {
     /// Whether there is nothing to merge.
     pub(super) fn is_tidy(&self) -> bool {
         let version = self.index.version();
-        to_merge(&version).is_empty() && !self.is_outgrown(&version)
+        to_merge(&version).is_empty() && !self.is_outgrown(&version) && !self.is_cut(&version)
     }
 
     /// Whether many rows died since this was asked, and there is something to merge for it.
@@ -101,8 +101,12 @@ impl Common {
     }
 
     fn merge_chosen(&self, (report, progress): (&mut MergeReport, &dyn Progress)) -> Result<()> {
-        if self.is_outgrown(&self.index.version()) {
-            match self.merge_all(false, (report, progress)) {
+        let version = self.index.version();
+        let is_cut = self.is_cut(&version);
+        let is_due = is_cut || self.is_outgrown(&version);
+        drop(version);
+        if is_due {
+            match self.merge_all(is_cut, (report, progress)) {
                 // Some are merged as they are, where there is too little disk for that.
                 Err(error) if is_refused(&error) => {}
                 outcome => outcome?,

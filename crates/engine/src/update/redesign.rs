@@ -2,12 +2,13 @@
 //! memory affords for as many rows as there are, not for those that were once expected.
 
 use super::common::Common;
-use super::tiers::{USUAL_SEGMENTS, most_nodes};
-use crate::build::added_spec;
+use super::tiers::USUAL_SEGMENTS;
+use crate::build::{added_spec, memory_with_lists};
 use crate::error::Result;
+use crate::execution::Segment;
 use crate::index::Version;
 use crate::manifest::{DesignWish, Manifest};
-use crate::memory::{MemoryWish, largest};
+use crate::memory::MemoryWish;
 use crate::options::BuildOptions;
 use crate::resolve;
 use crate::spec::IndexSpec;
@@ -16,8 +17,9 @@ use crate::spec::IndexSpec;
 const LONGER_SHARE: u64 = 8;
 /// Segments beside the largest have one row for so many of all, at most.
 const FLUSHED_SHARE: u32 = 8;
-/// Rows that a design has room for beside those that live, at least: one for so many.
-const LEAST_ROOM: u32 = 8;
+/// Rows that a design has room for beside those that live, one for so many. Where more come, fewer
+/// queries are in flight, until all segments are merged.
+const ROOM_SHARE: u64 = 8;
 
 /// A design that is to take the place of that of an index.
 #[derive(Clone, Debug)]
@@ -49,15 +51,34 @@ impl Common {
         version.segments.len() > 1 && wish.is_some_and(is_crowded) && self.can_redesign(version)
     }
 
-    /// Whether codes are longer by much than those that would be chosen for as many nodes.
-    fn is_crowded(&self, version: &Version, wish: &DesignWish) -> bool {
+    /// Whether memory no longer holds all lists, and would hold those of the rows that live.
+    pub(super) fn is_cut(&self, version: &Version) -> bool {
         let manifest = &version.manifest;
+        let lacks_lists = |own: &Segment| own.shape.lacks_lists();
+        let is_cut = manifest.wish.is_some()
+            && manifest.spec.cache.holds_lists()
+            && version.segments.len() > 1
+            && version.segments.iter().any(lacks_lists);
+        let rows = u32::try_from(version.living()).unwrap_or(u32::MAX);
+        is_cut
+            && memory_with_lists(&manifest.spec, rows)
+                .is_ok_and(|bytes| bytes <= self.memory_at_hand(manifest))
+    }
+
+    /// Memory of searches as it is given now.
+    fn memory_at_hand(&self, manifest: &Manifest) -> u64 {
         let known = manifest.memory_bytes;
-        let memory = if self.index.has_memory_of_its_own() {
+        if self.index.has_memory_of_its_own() {
             known
         } else {
             known.max(self.limits.index_memory)
-        };
+        }
+    }
+
+    /// Whether codes are longer by much than those that would be chosen for as many nodes.
+    fn is_crowded(&self, version: &Version, wish: &DesignWish) -> bool {
+        let manifest = &version.manifest;
+        let memory = self.memory_at_hand(manifest);
         let nodes = u64::from(version.node_count()).max(version.living());
         let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
         let Ok(dense) = self.chooser(manifest, wish, memory).alone(nodes) else {
@@ -100,7 +121,8 @@ impl Common {
         (wish, for_memory): (&DesignWish, bool),
     ) -> Result<Option<Redesign>> {
         let (manifest, rows) = (&version.manifest, version.living());
-        let (Ok(least), Ok(most)) = (u32::try_from(rows), u32::try_from(most_nodes(rows))) else {
+        let (Ok(least), Ok(most)) = (u32::try_from(rows), u32::try_from(rows + rows / ROOM_SHARE))
+        else {
             return Ok(None);
         };
         let memory_bytes = self.search_memory(manifest, rows);
@@ -111,7 +133,7 @@ impl Common {
         };
         let chooser = self.chooser(manifest, wish, of_searches);
         let dense = chooser.alone(least).ok();
-        let (roomy, most) = chooser.roomy((least, most), dense.as_ref())?;
+        let roomy = chooser.beside_others(most)?;
         let own = added_spec(&manifest.spec, most);
         let afforded = if for_memory {
             chooser.beside_others(least).ok()
@@ -167,25 +189,6 @@ impl Chooser<'_> {
     fn shaped(&self, mut spec: IndexSpec, nodes: u32) -> IndexSpec {
         spec.shape = self.manifest.spec.shape;
         added_spec(&spec, nodes)
-    }
-
-    /// The design for as many nodes of `least ..= most` as it can be that of `dense` for, with
-    /// shorter codes, and how many those are; another for `most` where those are few.
-    fn roomy(
-        &self,
-        (least, most): (u32, u32),
-        dense: Option<&IndexSpec>,
-    ) -> Result<(IndexSpec, u32)> {
-        let is_kept = |nodes: u32| {
-            let spec = self.beside_others(nodes);
-            dense
-                .zip(spec.ok())
-                .is_some_and(|(dense, spec)| is_alike(dense, &spec))
-        };
-        let kept = largest(least, most, is_kept);
-        let is_enough = kept - least >= least / LEAST_ROOM;
-        let nodes = if is_enough { kept } else { most };
-        Ok((self.beside_others(nodes)?, nodes))
     }
 }
 

@@ -32,6 +32,11 @@ impl CacheSpec {
         self.nodes.is_none() && self.pages.is_none()
     }
 
+    /// Whether adjacency lists are kept.
+    pub const fn holds_lists(&self) -> bool {
+        matches!(self.nodes, NodeCacheSpec::Lists)
+    }
+
     /// Whether something is taken first, and stays.
     pub const fn has_selection(&self) -> bool {
         !self.nodes.is_none() || self.pages.is_hot()

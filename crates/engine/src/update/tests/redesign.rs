@@ -108,9 +108,9 @@ fn grown(dir: &std::path::Path, memory: MemoryWish) -> (Writer, Vec<u8>) {
 #[test]
 fn a_share_of_the_rows_follows_them() {
     let dir = tempfile::tempdir().unwrap();
-    let (writer, bytes) = grown(dir.path(), MemoryWish::Share(3.0));
+    let (writer, bytes) = grown(dir.path(), MemoryWish::Share(6.0));
     let memory = writer.index().version().manifest.memory_bytes;
-    assert_eq!(memory, 15_000 * 32 * 3);
+    assert_eq!(memory, 15_000 * 32 * 6);
     writer.merge(false, &NoProgress).unwrap();
     assert_eq!(code_bytes(writer.index()).len(), 3);
     check(writer.index(), &bytes, 0);
@@ -118,8 +118,23 @@ fn a_share_of_the_rows_follows_them() {
     writer.delete(&ids, Durability::Synced).unwrap();
     writer.merge(true, &NoProgress).unwrap();
     let memory = writer.index().version().manifest.memory_bytes;
-    assert_eq!(memory, 10_000 * 32 * 3);
+    assert_eq!(memory, 10_000 * 32 * 6);
     check(writer.index(), &bytes[5044 * 32..], 5044);
+}
+
+#[test]
+fn lists_that_no_longer_fit_beside_those_of_what_came_are_merged() {
+    let dir = tempfile::tempdir().unwrap();
+    let (writer, bytes) = grown(dir.path(), MemoryWish::Share(3.0));
+    let lacks_lists = || {
+        let version = writer.index().version();
+        let lacks = version.segments.iter().any(|own| own.shape.lacks_lists());
+        (version.segments.len(), lacks)
+    };
+    assert_eq!(lacks_lists(), (3, true));
+    writer.merge(false, &NoProgress).unwrap();
+    assert_eq!(lacks_lists(), (1, false));
+    check(writer.index(), &bytes, 0);
 }
 
 #[test]
