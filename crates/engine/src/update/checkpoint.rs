@@ -55,19 +55,21 @@ impl Common {
     ) -> Result<()> {
         let mut maintenance = self.upkeep.maintenance();
         let outcome = self.try_checkpoint(&mut checkpoint, &mut maintenance);
+        drop(maintenance);
         drop(lease);
-        // Who knows what is committed clears the rest.
-        let is_known = self.commit.exclusive(|state, _| state.failed.is_none());
-        if is_known.unwrap_or(false) {
-            self.clear();
-        }
         return_freed_memory();
         outcome
     }
 
     /// Removes files that neither the manifest names nor a build needs. What cannot be removed now
     /// is an orphan that the next writer removes.
-    fn clear(&self) {
+    pub(super) fn clear(&self) {
+        let _maintenance = self.upkeep.maintenance();
+        // Who knows what is committed clears the rest.
+        let is_known = self.commit.exclusive(|state, _| state.failed.is_none());
+        if !is_known.unwrap_or(false) {
+            return;
+        }
         let manifest = &self.index.version().manifest;
         let files = manifest.files();
         let builds = self.upkeep.builds();

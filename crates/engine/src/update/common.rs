@@ -60,8 +60,8 @@ impl Common {
         let files = version.manifest.files();
         let read = files.iter().map(|file| file.name.clone()).collect();
         let generation = self.upkeep.builds().begin(read);
-        let upkeep = &self.upkeep;
-        (BuildLease { upkeep, generation }, version)
+        let common = self;
+        (BuildLease { common, generation }, version)
     }
 
     /// Cancels what is under way in the background, and lets nothing begin any more.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::background::BackgroundThread;
+use super::common::Common;
 use super::settle::FormerSegments;
 use crate::index::Version;
 
@@ -55,16 +56,19 @@ pub(super) struct Builds {
 
 /// A segment that is being made: its files stay, and those that it is made of.
 pub(super) struct BuildLease<'c> {
-    pub(super) upkeep: &'c UpkeepState,
+    pub(super) common: &'c Common,
     pub(super) generation: u64,
 }
 
 impl Drop for BuildLease<'_> {
+    /// Of its files those stay that were committed.
     fn drop(&mut self) {
-        let mut builds = self.upkeep.builds();
+        let mut builds = self.common.upkeep.builds();
         builds
             .under_way
             .retain(|(generation, _)| *generation != self.generation);
+        drop(builds);
+        self.common.clear();
     }
 }
 

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pageway_store::clock;
+use pageway_store::{DATA_EXTENSION, OsVfs, Vfs as _, clock};
 use pageway_types::{Metric, NoProgress, Progress};
 
 use super::model::{Model, SHAPE};
 use crate::Durability;
 use crate::error::ErrorKind;
+use crate::manifest::Manifest;
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions, OpenOptions, Queries, SearchOptions};
 use crate::source::{IdSlice, VectorSlice};
@@ -221,8 +222,7 @@ fn what_fails_in_the_background_is_told_once_and_poisons_nothing() {
     let capacity = writer.changes().unwrap().delta_capacity;
     let mut model = Model::new(5);
     // A directory is in the way of the segment's first file.
-    let generation = crate::manifest::Manifest::read(&pageway_store::OsVfs, dir.path());
-    let generation = generation.unwrap().generation + 1;
+    let generation = Manifest::read(&OsVfs, dir.path()).unwrap().generation + 1;
     let blocked = dir.path().join(format!("codebook-{generation}.pw"));
     std::fs::create_dir(&blocked).unwrap();
     let mut put = |writer: &Writer, count: u64| {
@@ -275,6 +275,89 @@ fn what_is_cancelled_goes_on_later() {
     writer.settle(&NoProgress).unwrap();
     assert_eq!(writer.changes().unwrap().delta_rows, 0);
     assert!(model.check(writer.index()) > 0.9);
+}
+
+/// Does something where a build begins to write records.
+struct AtRecords<F>(F, AtomicBool);
+
+impl<F: Fn() + Sync> Progress for AtRecords<F> {
+    fn stage(&self, name: &'static str, _: u64) {
+        if name == "write records" && !self.1.swap(true, Ordering::Relaxed) {
+            (self.0)();
+        }
+    }
+
+    fn advance(&self, _: u64) {}
+}
+
+/// Stops a build there.
+#[derive(Default)]
+struct StopAtRecords(AtomicBool);
+
+impl Progress for StopAtRecords {
+    fn stage(&self, name: &'static str, _: u64) {
+        self.0.fetch_or(name == "write records", Ordering::Relaxed);
+    }
+
+    fn advance(&self, _: u64) {}
+
+    fn cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Files of segments that no manifest names.
+fn unnamed(dir: &Path) -> Vec<String> {
+    let manifest = Manifest::read(&OsVfs, dir).unwrap();
+    let named = manifest.files();
+    let mut names = OsVfs.list(dir).unwrap();
+    names
+        .retain(|name| name.ends_with(DATA_EXTENSION) && named.iter().all(|own| own.name != *name));
+    names
+}
+
+#[test]
+fn what_is_stopped_leaves_no_files_and_those_of_others_stay() {
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(9));
+    let options = CreateOptions::new(SHAPE, Metric::L2).with_degree(12);
+    Writer::create(dir.path(), &options).unwrap();
+    let update = UpdateOptions::default()
+        .with_threads(1)
+        .with_merge_by_hand(true);
+    let writer = Writer::open(dir.path(), &OpenOptions::default(), &update).unwrap();
+    let mut first = 0;
+    let mut put = |count: usize| {
+        let rows = model.rows(count);
+        writer.insert(&Rows::new(&rows.concat(), SHAPE)).unwrap();
+        model.rows.extend((first..).zip(rows));
+        first += count as u64;
+    };
+    for _ in 0..2 {
+        put(900);
+        writer.flush(&NoProgress).unwrap();
+    }
+    let stop = StopAtRecords::default();
+    let error = writer.merge(true, &stop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    assert!(unnamed(dir.path()).is_empty());
+    let late = Model::new(10).rows(300).concat();
+    let beside = || {
+        let own = unnamed(dir.path());
+        assert!(!own.is_empty());
+        writer.insert(&Rows::new(&late, SHAPE)).unwrap();
+        let error = writer.flush(&StopAtRecords::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        assert_eq!(unnamed(dir.path()), own);
+    };
+    let merge = AtRecords(beside, AtomicBool::new(false));
+    writer.merge(true, &merge).unwrap();
+    assert!(unnamed(dir.path()).is_empty());
+    let late = late.chunks(SHAPE.row_bytes()).map(<[u8]>::to_vec);
+    model.rows.extend((first..).zip(late));
+    writer.flush(&NoProgress).unwrap();
+    assert!(model.check(writer.index()) > 0.95);
+    drop(writer);
+    assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
 }
 
 #[test]
