@@ -2,7 +2,6 @@
 //!
 //! Nothing but the manifest changes, in one step: an index has the old calibration or the new one.
 
-use pageway_store::DirectoryLock;
 use pageway_types::Progress;
 
 use super::held_out::HeldOutRows;
@@ -158,7 +157,7 @@ impl Index {
     /// Puts a calibration into the manifest of the index on disk, where that is still this one.
     pub(crate) fn commit_calibration(&self, calibration: &Calibration) -> Result<()> {
         let (vfs, dir) = (self.vfs(), self.path());
-        let _lock = DirectoryLock::acquire(vfs, dir)?;
+        let _lock = self.lock_to_calibrate()?;
         let mut manifest = Manifest::read(vfs, dir)?;
         if manifest.segments != self.version().manifest.segments {
             return Err(Error::new(

@@ -95,6 +95,21 @@ pub(crate) fn share(
 }
 
 impl Index {
+    /// Keeps others from committing a manifest. Where the lock of the directory is shared, which
+    /// keeps writers away, that of the records does, which only writers replace.
+    ///
+    /// # Errors
+    /// `Busy` where another has it.
+    pub(crate) fn lock_to_calibrate(&self) -> Result<DirectoryLock> {
+        let vfs = self.vfs.as_ref();
+        if self.shared.is_none() {
+            return Ok(DirectoryLock::acquire(vfs, &self.dir)?);
+        }
+        let version = self.version();
+        let records = &version.manifest.first()?.files.records.name;
+        Ok(DirectoryLock::acquire_file(vfs, &self.dir.join(records))?)
+    }
+
     /// Opens the index in `dir`.
     ///
     /// Reads the codes that memory holds and the codebook, and as many hot records, lists or pages

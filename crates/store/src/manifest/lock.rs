@@ -18,7 +18,13 @@ pub struct DirectoryLock {
 impl DirectoryLock {
     /// Takes the lock of `dir`, or fails with `Busy` at once.
     pub fn acquire(vfs: &dyn Vfs, dir: &Path) -> Result<Self, StoreError> {
-        let path = dir.join(LOCK_FILE);
+        Self::acquire_file(vfs, &dir.join(LOCK_FILE))
+    }
+
+    /// The same of another file, which nobody replaces meanwhile: for those who share the lock of
+    /// its directory.
+    pub fn acquire_file(vfs: &dyn Vfs, path: &Path) -> Result<Self, StoreError> {
+        let path = path.to_path_buf();
         match vfs.lock(&path) {
             Ok(Some(guard)) => Ok(Self { _guard: guard }),
             Ok(None) => Err(StoreError::Busy { path }),

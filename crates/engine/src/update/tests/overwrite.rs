@@ -66,6 +66,38 @@ fn pages_are_written_over_and_nobody_else_reads_meanwhile() {
     opened(dir.path());
 }
 
+#[test]
+fn who_shares_an_index_with_other_readers_calibrates_it() {
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(36));
+    built_of(Preset::IpDiskAnn, dir.path(), &mut model);
+    let writer = opened(dir.path());
+    churn(&writer, &mut model, 2);
+    churn(&writer, &mut model, 2);
+    writer.merge(true, &NoProgress).unwrap();
+    let records = records(dir.path(), &entry(&writer).files.records.name);
+    drop(writer);
+    let open = || Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let (index, other) = (open(), open());
+    let calibrate = || {
+        let options = crate::CalibrateOptions::default().with_queries(10);
+        index.calibrate(None, &options, &NoProgress)
+    };
+    // One of them stores another calibration.
+    let lock = OsVfs.lock(&records).unwrap();
+    assert_eq!(calibrate().unwrap_err().kind(), ErrorKind::Busy);
+    drop(lock);
+    let calibration = calibrate().unwrap();
+    assert!(other.calibration() != calibration);
+    assert!(other.refresh().unwrap());
+    assert!(other.calibration() == calibration);
+    let options = crate::UpdateOptions::default();
+    let writer = crate::Writer::open(dir.path(), &OpenOptions::default(), &options);
+    assert_eq!(writer.err().unwrap().kind(), ErrorKind::Busy);
+    assert!(model.check(&index) > 0.97);
+    drop((index, other));
+    opened(dir.path());
+}
+
 /// A page that was written over: its number, and what lay there before.
 #[expect(clippy::disallowed_methods, reason = "damage comes from elsewhere")]
 fn overwritten(dir: &Path, model: &mut Model) -> (PathBuf, Vec<u8>, Vec<u8>) {
