@@ -1,5 +1,5 @@
 //! The rows that are in no segment yet, added to what segments answered: all of them, or those that
-//! the nodes lead to which a query came near.
+//! the nodes lead to which a query came near, where these are enough.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -45,6 +45,7 @@ impl Index {
         }
         let row_bytes = self.shape().row_bytes();
         let near = NearNodes::of(outcomes, queries.rows.len() / row_bytes.max(1));
+        let all = vec![None; scanned.len()];
         let rows = queries.rows.chunks_exact(row_bytes).enumerate();
         let each = rows.map(|(number, row)| {
             let query = DeltaQuery::new(row, form);
@@ -55,13 +56,19 @@ impl Index {
                 own.delta.rows_beside(nodes, own.view.len())
             });
             let rows: Vec<Option<Vec<u32>>> = rows.collect();
-            let scan = |farthest| scan((&scanned, &rows), &query, (options.k, farthest), admits);
+            let scan = |rows: &[_], farthest| {
+                scan((&scanned, rows), &query, (options.k, farthest), admits)
+            };
             let own: Vec<Answer> = answers.of_query(number).collect();
-            let (hits, scored) = scan(farthest(&own, options));
+            let (mut hits, mut scored) = scan(&rows, farthest(&own, options));
             let replaces = |hit: &Answer| own.iter().any(|own| own.id == hit.id);
             if hits.iter().any(replaces) {
                 // What it replaces leaves a place to one farther away.
-                return scan(farthest(&[], options));
+                (hits, scored) = scan(&rows, farthest(&[], options));
+            }
+            let found = || newest(own.iter().chain(&hits).copied().collect()).len();
+            if rows.iter().any(Option::is_some) && found() < options.k as usize {
+                return scan(&all, farthest(&[], options));
             }
             (hits, scored)
         });

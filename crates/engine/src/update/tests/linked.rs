@@ -228,3 +228,32 @@ fn edges_are_part_of_the_memory_for_updates() {
     assert!(capacities[1] < capacities[0], "{capacities:?}");
     assert!(capacities[1] * 4 > capacities[0], "{capacities:?}");
 }
+
+#[test]
+fn as_many_rows_come_back_as_are_asked_for_where_few_nodes_live() {
+    let (dir, mut model) = built(DeltaSpec::Linked, 61);
+    let writer = opened(dir.path());
+    writer.flush(&NoProgress).unwrap();
+    let gone: Vec<u64> = (5..ROWS).collect();
+    writer.delete(&gone, crate::Durability::Synced).unwrap();
+    let rows = model.rows(300);
+    insert(&writer, &mut model, rows, 300);
+    assert_eq!(writer.changes().unwrap().work.linked, 300);
+    assert_eq!(writer.index().len(), 305);
+    let queries = model.rows(20).concat();
+    for (k, own) in [(300, 300), (305, 305), (400, 305)] {
+        let options = SearchOptions {
+            effort: Effort::ListSize(k),
+            ..SearchOptions::nearest(k)
+        };
+        let found = writer
+            .index()
+            .search(&Queries::new(&queries, SHAPE), &options);
+        for ids in found.unwrap().ids.chunks(k as usize) {
+            let mut ids: Vec<u64> = ids.iter().copied().filter(|id| *id != u64::MAX).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            assert_eq!(ids.len(), own, "{k} asked for");
+        }
+    }
+}
