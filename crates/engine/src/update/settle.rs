@@ -20,12 +20,13 @@ const WAIT: Duration = Duration::from_millis(2);
 /// Segments as they were before pages of them were written to a journal, as long as anybody reads
 /// them.
 #[derive(Default)]
-pub(super) struct FormerSegments(Mutex<Vec<Weak<LoadedSegment>>>);
+pub(super) struct FormerSegments(pub(super) Mutex<Vec<Weak<LoadedSegment>>>);
 
 impl FormerSegments {
     /// Takes note of one that is about to be replaced.
     pub(super) fn note(&self, segment: &Segment) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|segment| segment.strong_count() > 0);
         known.push(segment.downgrade());
     }
 

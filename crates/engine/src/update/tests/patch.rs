@@ -152,6 +152,18 @@ fn find_damage(dir: &Path) {
 }
 
 #[test]
+fn segments_that_nobody_reads_any_more_are_forgotten() {
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(25));
+    built(dir.path(), &mut model);
+    let writer = opened(dir.path());
+    for _ in 0..6 {
+        churn(&writer, &mut model, 2);
+    }
+    let former = writer.common.upkeep.former.0.lock().unwrap();
+    assert!(former.len() <= 2, "{} of 6 flushes", former.len());
+}
+
+#[test]
 fn an_index_of_which_all_was_replaced_is_as_good_as_before() {
     let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(23));
     built(dir.path(), &mut model);
