@@ -297,7 +297,8 @@ impl Files {
             .as_ref()
             .map(|own| own.epochs.payload_bytes);
         let differences = self.differences().map(|own| own.payload_bytes);
-        [map, epochs, differences].into_iter().flatten().sum()
+        let all = [map, epochs, differences].into_iter().flatten();
+        all.fold(0, u64::saturating_add)
     }
 
     /// Every file.

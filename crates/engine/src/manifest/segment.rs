@@ -194,7 +194,9 @@ impl SegmentEntry {
         let Some(patches) = &self.files.patches else {
             return Ok(());
         };
-        let images: u64 = patches.images.iter().map(|image| image.units).sum();
+        let mut units = patches.images.iter().map(|image| image.units);
+        let images = units.try_fold(0, u64::checked_add);
+        let images = images.ok_or_else(|| corrupt("more pages than can be".to_owned()))?;
         let entries = patches.map.payload_bytes / SHADOW_ENTRY_BYTES;
         if patched.is_none() || patches.images.is_empty() || entries > images {
             return Err(corrupt(format!("{images} images of {entries} pages")));

@@ -128,7 +128,7 @@ fn segments_that_do_not_fit_together_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), 3);
     let sound = value(dir.path());
-    let cases: [Case; 8] = [
+    let cases: [Case; 9] = [
         ("0 segments", |value| value["segments"] = json!([])),
         ("257 segments", |value| {
             let one = value["segments"][0].clone();
@@ -153,6 +153,13 @@ fn segments_that_do_not_fit_together_are_refused() {
         ("different", |value| {
             value["segments"][2]["spec"] = value["spec"].clone();
             value["segments"][2]["spec"]["layout"]["page_bytes"] = json!(8192);
+        }),
+        ("more pages than can be", |value| {
+            let segment = &mut value["segments"][0];
+            let mut image = segment["files"]["records"].clone();
+            image["units"] = json!(u64::MAX);
+            segment["patched"] = json!({"built": 1, "swept": 0});
+            segment["files"]["patches"] = json!({"map": image, "images": [image, image]});
         }),
         ("listed twice", |value| {
             let records = value["segments"][0]["files"]["records"].clone();

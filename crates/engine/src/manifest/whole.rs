@@ -93,14 +93,17 @@ impl Manifest {
             .segments
             .iter()
             .filter_map(|one| one.files.dead.as_ref());
-        dead.map(|dead| dead.payload_bytes).sum()
+        dead.map(|dead| dead.payload_bytes)
+            .fold(0, u64::saturating_add)
     }
 
     /// Bytes of what is known of where the rows of its segments lie.
     pub(crate) fn region_bytes(&self) -> u64 {
         let each = self.segments.iter();
         let regions = each.filter_map(|one| one.files.region.as_ref());
-        regions.map(|region| region.payload_bytes).sum()
+        regions
+            .map(|region| region.payload_bytes)
+            .fold(0, u64::saturating_add)
     }
 
     /// Bytes that filters may take, where rows have attributes.
@@ -149,7 +152,8 @@ impl Manifest {
     /// Partitions that graphs were built in; one for each that was built whole.
     pub(crate) fn shards(&self) -> u32 {
         let each = self.segments.iter();
-        each.map(|segment| segment.graph.shards.max(1)).sum()
+        each.map(|segment| segment.graph.shards.max(1))
+            .fold(0, u32::saturating_add)
     }
 
     /// The files of all segments, each once.
