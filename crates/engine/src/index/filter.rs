@@ -68,7 +68,8 @@ impl Index {
         visit(&ids)?;
         for segment in &version.segments {
             for first in (0..segment.node_count()).step_by(IDS_AT_ONCE) {
-                let end = segment.node_count().min(first + IDS_AT_ONCE as u32);
+                let end = first.saturating_add(IDS_AT_ONCE as u32);
+                let end = end.min(segment.node_count());
                 matched.ids_of(segment, first..end, &mut ids)?;
                 visit(&ids)?;
             }

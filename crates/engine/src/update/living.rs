@@ -121,7 +121,7 @@ impl LivingPart {
         let mut before = vec![0];
         let mut living = 0;
         for start in (0..nodes).step_by(WINDOW as usize) {
-            let window = start..nodes.min(start + WINDOW);
+            let window = start..nodes.min(start.saturating_add(WINDOW));
             living += window.filter(|node| !dead.contains(NodeId(*node))).count() as u32;
             before.push(living);
         }
@@ -177,7 +177,7 @@ impl LivingPart {
             .checked_sub(1)?;
         let skipped = row - self.before.get(window)?;
         let start = window as u32 * WINDOW;
-        let end = self.segment.node_count().min(start + WINDOW);
+        let end = self.segment.node_count().min(start.saturating_add(WINDOW));
         let living = (start..end).filter(|node| !self.dead.contains(NodeId(*node)));
         let mut rows = living.skip(skipped as usize).take(most);
         let first = rows.next()?;
@@ -230,7 +230,7 @@ impl DocumentsById for LivingRows {
                 continue;
             };
             for first in (0..count).step_by(WINDOW as usize) {
-                let window = first..count.min(first + WINDOW);
+                let window = first..count.min(first.saturating_add(WINDOW));
                 ids.resize(window.len(), 0);
                 segment.read_ids(first.into(), &mut ids)?;
                 let living = window.filter(|node| !part.dead.contains(NodeId(*node)));
