@@ -42,6 +42,10 @@ class Changing:
     ) -> Acknowledged:
         """Puts rows in whose ids no row has.
 
+        A batch of some 256 KiB, half of what the memory for changes holds at most, goes in as a whole
+        or not at all. A longer one goes in piece by piece: after an error the pieces before it stay,
+        as safe as ``durability="deferred"`` says, and the message tells how many rows they are.
+
         Parameters
         ----------
         vectors : array_like, shape (n, d) or (d,), or iterator of batches
@@ -67,7 +71,7 @@ class Changing:
         ------
         InvalidInputError
             Another dimension or type, NaN, a zero vector under cosine, an id that is given twice or
-            that a row has already; nothing of the batch is in then.
+            that a row has already, found before any row of the batch is in.
         ReadOnlyError
             The index was opened for searches alone, or an earlier write failed.
         NoSpaceError

@@ -74,7 +74,6 @@ impl Common {
         rows: &Rows<'_>,
         make_room: &mut MakeRoom<'_>,
     ) -> Result<Acknowledged> {
-        let replaces_named = rows.names.is_some() && operation == Operation::Upsert;
         let capacity = self.commit.look(|state| state.capacity)?;
         self.check_rows(rows, capacity)?;
         let mut pieces = Pieces::new(rows, capacity);
@@ -86,6 +85,23 @@ impl Common {
             }
         }
         let mut sum = Acknowledged::default();
+        let count = rows.rows.len() / rows.shape.row_bytes();
+        let put = self.put_pieces((operation, rows), &mut pieces, (make_room, &mut sum));
+        let put = put.map_err(|error| match sum.inserted + sum.replaced {
+            0 => error,
+            before => error.within(format!("the first {before} of {count} rows are in")),
+        });
+        put.map(|()| sum)
+    }
+
+    /// Puts in what is left of the rows of a call, and adds up what that did.
+    fn put_pieces(
+        &self,
+        (operation, rows): (Operation, &Rows<'_>),
+        pieces: &mut Pieces<'_>,
+        (make_room, sum): (&mut MakeRoom<'_>, &mut Acknowledged),
+    ) -> Result<()> {
+        let replaces_named = rows.names.is_some() && operation == Operation::Upsert;
         while let Some(batch) = pieces.next(operation)? {
             let durability = if pieces.is_done() {
                 rows.durability
@@ -101,7 +117,7 @@ impl Common {
                     batch
                 };
                 let size = batch.size();
-                match self.submit(batch, durability, &mut sum)? {
+                match self.submit(batch, durability, sum)? {
                     Submitted::Done => {}
                     Submitted::Full(back) => {
                         make_room(size)?;
@@ -111,7 +127,7 @@ impl Common {
                 }
             }
         }
-        Ok(sum)
+        Ok(())
     }
 
     /// Lets searches go first that take longer than they are to.

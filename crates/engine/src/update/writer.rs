@@ -42,13 +42,18 @@ impl Writer {
         &self.common.index
     }
 
-    /// Puts rows in whose ids no row has. As a whole, or not at all.
+    /// Puts rows in whose ids no row has.
+    ///
+    /// A call that is one record of the log goes in as a whole or not at all: some 256 KiB of rows,
+    /// as much of attributes, half of what the delta holds at most. A longer one goes in piece by
+    /// piece: after an error the pieces before it stay, as safe as [`Durability::Deferred`] says,
+    /// and the error tells how many rows of the call they are, which are its first.
     ///
     /// # Errors
-    /// `InvalidInput` naming what is wrong with a row, or an id that a row has already, and where
-    /// no ids are left below 2^63 for rows without; `NoSpace`; `ReadOnly` after a write that
-    /// failed. Once each, what a flush or merge in the background failed with: then nothing of the
-    /// call is in.
+    /// `InvalidInput` naming what is wrong with a row, or an id that a row has already, and where no
+    /// ids are left below 2^63 for rows without, found before any row is in; `NoSpace`; `ReadOnly`
+    /// after a write that failed. Once each, what a flush or merge in the background failed with:
+    /// before the call begins, or where it waits for room.
     pub fn insert(&self, rows: &Rows<'_>) -> Result<Acknowledged> {
         self.put(Operation::Insert, rows)
     }

@@ -17,7 +17,7 @@ use crate::wire::{
     SetPayload, UpdateMode, UpdateVectors,
 };
 
-/// Points that are changed at once: together, or not at all.
+/// Points that are changed at once.
 const AT_ONCE: usize = 256;
 /// Ids of a filter at most.
 const FILTER_IDS: usize = 10_000;

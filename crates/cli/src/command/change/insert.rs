@@ -30,7 +30,8 @@ Everything is durable when the command ends, also by Ctrl-C, which finishes the 
 
 When the memory for changes is full, its rows are flushed to a segment, and small segments are merged
 into larger ones. Without --ids or --names rows get the next ids that were never given; an id that is there
-already is an error without --upsert. After an error the batches before it are in.";
+already is an error without --upsert. After an error the batches before it are in, and of
+its own as many rows as it says.";
 
 /// Put the vectors of a file into an index.
 #[derive(Debug, Args)]

@@ -361,6 +361,29 @@ fn what_is_stopped_leaves_no_files_and_those_of_others_stay() {
 }
 
 #[test]
+fn an_error_amid_a_long_call_says_how_many_rows_are_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = CreateOptions::new(SHAPE, Metric::L2).with_degree(12);
+    Writer::create(dir.path(), &options).unwrap();
+    let update = UpdateOptions::default().with_in_foreground(true);
+    let writer = Writer::open(dir.path(), &OpenOptions::default(), &update).unwrap();
+    // A directory is in the way of the segment's first file.
+    let generation = Manifest::read(&OsVfs, dir.path()).unwrap().generation + 1;
+    let blocked = dir.path().join(format!("codebook-{generation}.pw"));
+    std::fs::create_dir(&blocked).unwrap();
+    let count = 2 * writer.changes().unwrap().delta_capacity;
+    let rows = Model::new(5).rows(count as usize).concat();
+    let error = writer.insert(&Rows::new(&rows, SHAPE)).unwrap_err();
+    let there = writer.index().len();
+    assert!((1..count).contains(&there), "{there} of {count}");
+    let words = format!("the first {there} of {count} rows are in: ");
+    assert!(error.context().starts_with(&words), "{error}");
+    // Where none is in nothing is said of them.
+    let error = writer.insert(&Rows::new(&rows, SHAPE).with_ids(&[0][..]));
+    assert!(!error.unwrap_err().context().contains("are in"));
+}
+
+#[test]
 fn an_impossible_latency_holds_up_no_change_for_good() {
     let dir = tempfile::tempdir().unwrap();
     let mut model = clustered(dir.path(), 12_000);
