@@ -7,6 +7,8 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use common::Server;
 use pageway_server::Keys;
 use serde_json::{Value, json};
@@ -254,6 +256,34 @@ fn many_uuids_are_scrolled_in_order() {
     let mut expected: Vec<Value> = (0..300).map(|number| json!(id(number))).collect();
     expected.push(json!(UUID));
     assert_eq!(found, expected);
+}
+
+#[test]
+fn what_was_acknowledged_is_scrolled_while_others_scroll() {
+    let (_dir, server) = filled();
+    let id = |number: u32| format!("{number:08x}-0000-4000-8000-000000000000");
+    let has_ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let service = server.service();
+        let (app, has_ended) = (server.app.clone(), &has_ended);
+        scope.spawn(move || {
+            let other = Server::of(service, app);
+            while !has_ended.load(Ordering::Acquire) {
+                scrolled(&other, &json!({"limit": 1, "offset": id(0)}));
+            }
+        });
+        let missed: Vec<u32> = (0..400)
+            .filter(|number| {
+                let points = json!([{"id": id(*number), "vector": {"a": [1, 0]}}]);
+                server.put(WAIT, &json!({"points": points})).result();
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                let found = scrolled(&server, &json!({"limit": 1, "offset": id(*number)}));
+                found != [json!(id(*number))]
+            })
+            .collect();
+        has_ended.store(true, Ordering::Release);
+        assert!(missed.is_empty(), "{missed:?}");
+    });
 }
 
 #[test]

@@ -81,6 +81,8 @@ impl OpenCollection {
         }
         self.changes.fetch_add(1, Ordering::Release);
         let applied = self.apply(changes);
+        // What was found meanwhile is of neither state.
+        self.changes.fetch_add(1, Ordering::Release);
         if order.journal.is_some() {
             if let Err(failure) = applied {
                 // Some indexes may have it: opening the collection does it in all.

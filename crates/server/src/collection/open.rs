@@ -36,7 +36,7 @@ pub(crate) struct OpenCollection {
     order: Mutex<WriteOrder>,
     /// Whether rows of the first index may have a vector of no meaning.
     pub(super) has_gaps: AtomicBool,
-    /// Changes since it was opened.
+    /// Beginnings and ends of changes since it was opened.
     pub(super) changes: AtomicU64,
     /// Searches since it was opened, and the pages that they read.
     pub(super) searches: AtomicU64,
@@ -272,7 +272,7 @@ impl OpenCollection {
         Ok(changes.map_or(0, |changes| changes.lsn))
     }
 
-    /// Changes since it was opened.
+    /// Beginnings and ends of changes since it was opened.
     pub(crate) fn change_count(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }

@@ -26,7 +26,7 @@ const WINDOW_IDS: usize = 1 << 16;
 /// Ids of rows with names that match a filter, in order, without a gap.
 pub(crate) struct IdWindow {
     filter: Option<Value>,
-    /// Changes of the collection when it was made.
+    /// Beginnings and ends of changes of the collection before it was made.
     changes: u64,
     /// What it begins with, whether or not that is there.
     first: PointId,
