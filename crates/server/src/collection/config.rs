@@ -16,7 +16,8 @@ type Object = Map<String, Value>;
 /// 422 for values outside of their ranges, 400 for what is not supported.
 pub(crate) fn created(body: &Object) -> Outcome<Value> {
     refuse_unknown(body)?;
-    check_counts(body)?;
+    check_settings("", body)?;
+    check_vectors(body)?;
     let mut params = json!({
         "shard_number": 1,
         "replication_factor": 1,
@@ -83,80 +84,107 @@ fn groups_of(body: &Object) -> Object {
         .collect()
 }
 
-/// Sets what a change of a collection says; what it does not say stays.
+/// Sets what a change of a collection says; what it does not say stays, as does all where it is
+/// refused.
 ///
 /// # Errors
-/// As [`created`].
+/// As [`created`]; 400 for what points were made by.
 pub(crate) fn patch(config: &mut Value, body: &Object) -> Outcome<()> {
     refuse_unknown(body)?;
+    check_settings("", body)?;
+    let mut next = config.clone();
     let groups = [
         ("hnsw_config", "hnsw_config"),
         ("optimizers_config", "optimizer_config"),
         ("wal_config", "wal_config"),
-        ("params", "params"),
         ("metadata", "metadata"),
     ];
     for (given, own) in groups {
-        match body.get(given) {
-            None | Some(Value::Null) => {}
-            Some(Value::Object(diff)) => {
-                check_ranges(given, diff)?;
-                merge(entry(config, own), diff);
-                if own == "metadata" {
-                    remove_nulls(entry(config, own), diff);
-                    check_recall(config)?;
-                }
-            }
-            Some(_) => {
-                return Err(Failure::format(format_args!(
-                    "{given}: an object is expected"
-                )));
+        if let Some(diff) = body.get(given).and_then(Value::as_object) {
+            merge(entry(&mut next, own), diff);
+            if own == "metadata" {
+                remove_nulls(entry(&mut next, own), diff);
+                check_recall(&next)?;
             }
         }
     }
-    match body.get("quantization_config") {
-        None | Some(Value::Null) => {}
-        Some(Value::String(word)) if word == "Disabled" => {
-            set(config, "quantization_config", Value::Null);
+    if let Some(own) = body.get("quantization_config") {
+        patch_part(&mut next, "quantization_config", own);
+    }
+    if let Some(diff) = body.get("params").and_then(Value::as_object) {
+        patch_parts(entry(&mut next, "params"), ("params", diff), &PARAMS)?;
+    }
+    for (group, parts) in [
+        ("vectors", &VECTOR_PARTS[..]),
+        ("sparse_vectors", &SPARSE_PARTS[..]),
+    ] {
+        if let Some(diff) = body.get(group).and_then(Value::as_object) {
+            patch_vectors(
+                entry(entry(&mut next, "params"), group),
+                (group, diff),
+                parts,
+            )?;
         }
-        Some(other) => set(config, "quantization_config", other.clone()),
     }
-    if let Some(Value::Object(vectors)) = body.get("vectors") {
-        patch_vectors(config, vectors)?;
+    if !Schema::of(config)?.has_points_of(&Schema::of(&next)?) {
+        return Err(Failure::unsupported("a change of the vectors of points"));
     }
-    if let Some(Value::Object(sparse)) = body.get("sparse_vectors") {
-        patch_sparse(config, sparse)?;
-    }
+    *config = next;
     Ok(())
 }
 
-fn patch_vectors(config: &mut Value, vectors: &Object) -> Outcome<()> {
-    let own = entry(entry(config, "params"), "vectors");
-    let is_single = own.get("size").is_some();
-    for (name, diff) in vectors {
-        let Value::Object(diff) = diff else { continue };
-        if let Some(Value::Object(hnsw)) = diff.get("hnsw_config") {
-            check_ranges("hnsw_config", hnsw)?;
-        }
-        let place = if is_single && name.is_empty() {
-            Some(&mut *own)
+/// Settings that may change in collections, in vectors, and in sparse ones.
+const PARAMS: [&str; 6] = [
+    "replication_factor",
+    "write_consistency_factor",
+    "read_fan_out_factor",
+    "read_fan_out_delay_ms",
+    "on_disk_payload",
+    "payload",
+];
+const VECTOR_PARTS: [&str; 4] = ["hnsw_config", "quantization_config", "on_disk", "memory"];
+const SPARSE_PARTS: [&str; 2] = ["index", "modifier"];
+
+fn patch_vectors(own: &mut Value, (group, diffs): (&str, &Object), parts: &[&str]) -> Outcome<()> {
+    let is_single = own.get("size").is_some_and(Value::is_number);
+    for (name, diff) in diffs {
+        let path = format!("{group}.{name}");
+        let diff = object_of(&path, diff)?;
+        check_settings(&path, diff)?;
+        let place = if is_single {
+            name.is_empty().then_some(&mut *own)
         } else {
             own.get_mut(name)
         };
-        let place = place.filter(|place| place.is_object());
-        deep_merge(place.ok_or_else(|| Failure::no_vector(name))?, diff);
+        let place = place.ok_or_else(|| Failure::no_vector(name))?;
+        patch_parts(place, (&path, diff), parts)?;
     }
     Ok(())
 }
 
-fn patch_sparse(config: &mut Value, sparse: &Object) -> Outcome<()> {
-    let own = entry(entry(config, "params"), "sparse_vectors");
-    for (name, diff) in sparse {
-        let Value::Object(diff) = diff else { continue };
-        let place = own.get_mut(name).filter(|place| place.is_object());
-        deep_merge(place.ok_or_else(|| Failure::no_vector(name))?, diff);
+/// Sets those of some parts that a change says, and refuses others.
+fn patch_parts(own: &mut Value, (path, diff): (&str, &Object), parts: &[&str]) -> Outcome<()> {
+    for (name, value) in diff {
+        if !parts.contains(&name.as_str()) {
+            let words = format!("a change of `{path}.{name}`");
+            return Err(Failure::unsupported(words));
+        }
+        patch_part(own, name, value);
     }
     Ok(())
+}
+
+fn patch_part(own: &mut Value, name: &str, value: &Value) {
+    match value {
+        Value::Null => {}
+        Value::String(word) if word == "Disabled" => set(own, name, Value::Null),
+        Value::Object(diff) if name != "quantization_config" => merge(entry(own, name), diff),
+        Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => set(own, name, value.clone()),
+    }
 }
 
 /// Refuses what is neither supported nor without effect.
@@ -175,67 +203,140 @@ fn refuse_unknown(body: &Object) -> Outcome<()> {
     Ok(())
 }
 
-/// Refuses numbers of shards and replicas that are none.
-fn check_counts(body: &Object) -> Outcome<()> {
-    for name in [
-        "shard_number",
-        "replication_factor",
-        "write_consistency_factor",
-    ] {
-        let Some(value) = body.get(name).filter(|value| !value.is_null()) else {
+/// Refuses settings of vectors of a wrong kind; what they are is for the schema to say.
+fn check_vectors(body: &Object) -> Outcome<()> {
+    for group in ["vectors", "sparse_vectors"] {
+        let Some(all) = body.get(group).and_then(Value::as_object) else {
             continue;
         };
-        match value.as_u64() {
-            Some(0) => {
-                return Err(Failure::invalid(
-                    name,
-                    "value 0 invalid, must be 1 or larger",
-                ));
-            }
-            Some(_) => {}
-            None => {
-                let words = format!("{name}: invalid value: {value}, expected u32");
-                return Err(Failure::format(words));
-            }
+        if all.get("size").is_some_and(|size| !size.is_object()) {
+            check_settings(group, all)?;
+            continue;
+        }
+        for (name, own) in all {
+            let path = format!("{group}.{name}");
+            check_settings(&path, object_of(&path, own)?)?;
         }
     }
     Ok(())
 }
 
-/// The least of numbers, by their names.
-const LEAST: [(&str, f64); 6] = [
-    ("ef_construct", 4.0),
-    ("full_scan_threshold", 10.0),
-    ("wal_capacity_mb", 1.0),
-    ("vacuum_min_vector_number", 100.0),
-    ("max_segment_size", 1.0),
-    ("deleted_threshold", 0.0),
-];
+/// What a setting is.
+#[derive(Clone, Copy)]
+enum SettingKind {
+    /// A whole number, at least this.
+    Count(u64),
+    /// From 0 to 1.
+    Part,
+    Flag,
+    Word,
+    /// A whole number or a word.
+    Threads,
+    /// Settings by name.
+    Group,
+    /// Anything by name.
+    Object,
+    /// An object, or the word for none.
+    Quantization,
+}
 
-fn check_ranges(group: &str, diff: &Object) -> Outcome<()> {
-    for (name, least) in LEAST {
-        let Some(value) = diff.get(name).filter(|value| !value.is_null()) else {
+/// Settings by their names, which mean the same in each group.
+const SETTINGS: [(&str, SettingKind); 38] = {
+    use SettingKind::{Count, Flag, Group, Object, Part, Quantization, Threads, Word};
+    [
+        ("hnsw_config", Group),
+        ("optimizers_config", Group),
+        ("wal_config", Group),
+        ("params", Group),
+        ("index", Group),
+        ("payload", Group),
+        ("metadata", Object),
+        ("vectors", Object),
+        ("sparse_vectors", Object),
+        ("quantization_config", Quantization),
+        ("shard_number", Count(1)),
+        ("replication_factor", Count(1)),
+        ("write_consistency_factor", Count(1)),
+        ("read_fan_out_factor", Count(0)),
+        ("read_fan_out_delay_ms", Count(0)),
+        ("on_disk_payload", Flag),
+        ("m", Count(0)),
+        ("payload_m", Count(0)),
+        ("ef_construct", Count(4)),
+        ("full_scan_threshold", Count(10)),
+        ("max_indexing_threads", Count(0)),
+        ("inline_storage", Flag),
+        ("on_disk", Flag),
+        ("memory", Word),
+        ("modifier", Word),
+        ("datatype", Word),
+        ("deleted_threshold", Part),
+        ("vacuum_min_vector_number", Count(100)),
+        ("default_segment_number", Count(0)),
+        ("max_segment_size", Count(1)),
+        ("memmap_threshold", Count(0)),
+        ("indexing_threshold", Count(0)),
+        ("flush_interval_sec", Count(0)),
+        ("max_optimization_threads", Threads),
+        ("prevent_unoptimized", Flag),
+        ("wal_capacity_mb", Count(1)),
+        ("wal_segments_ahead", Count(0)),
+        ("wal_retain_closed", Count(0)),
+    ]
+};
+
+/// Refuses settings of a wrong kind, or out of their range. Vectors are looked at each alone.
+fn check_settings(group: &str, all: &Object) -> Outcome<()> {
+    for (name, kind) in SETTINGS {
+        let Some(value) = all.get(name).filter(|value| !value.is_null()) else {
             continue;
         };
-        let path = format!("{group}.{name}");
-        let number = value.as_f64();
-        let number = number.ok_or_else(|| Failure::format(format_args!("{path}: a number")))?;
-        if number < least {
-            let words = format!("value {value} invalid, must be {least} or larger");
-            return Err(Failure::invalid(&path, words));
-        }
-        if name == "deleted_threshold" && number > 1.0 {
-            let words = format!("value {value} invalid, must be from 0.0 to 1.0");
-            return Err(Failure::invalid(&path, words));
-        }
-    }
-    for (name, value) in diff {
-        if value.as_f64().is_some_and(|number| number < 0.0) {
-            let words = format!("{group}.{name}: invalid value: integer `{value}`");
-            return Err(Failure::format(words));
-        }
+        let dot = if group.is_empty() { "" } else { "." };
+        check_setting(&format!("{group}{dot}{name}"), kind, value)?;
     }
     Ok(())
+}
+
+fn check_setting(path: &str, kind: SettingKind, value: &Value) -> Outcome<()> {
+    let is_word = value.is_string();
+    let (holds, expected) = match kind {
+        SettingKind::Count(least) => {
+            if value.as_u64().is_some_and(|own| own < least) {
+                let words = format!("value {value} invalid, must be {least} or larger");
+                return Err(Failure::invalid(path, words));
+            }
+            (value.is_u64(), "a whole number")
+        }
+        SettingKind::Part => {
+            if value
+                .as_f64()
+                .is_some_and(|own| !(0.0..=1.0).contains(&own))
+            {
+                let words = format!("value {value} invalid, must be from 0.0 to 1.0");
+                return Err(Failure::invalid(path, words));
+            }
+            (value.is_number(), "a number")
+        }
+        SettingKind::Flag => (value.is_boolean(), "true or false"),
+        SettingKind::Word => (is_word, "a word"),
+        SettingKind::Threads => (is_word || value.is_u64(), "a whole number or `auto`"),
+        SettingKind::Group => return check_settings(path, object_of(path, value)?),
+        SettingKind::Object => (value.is_object(), "an object"),
+        SettingKind::Quantization => {
+            let is_none = value.as_str() == Some("Disabled");
+            (is_none || value.is_object(), "an object or `Disabled`")
+        }
+    };
+    if holds {
+        return Ok(());
+    }
+    let words = format!("{path}: invalid value: {value}, {expected} is expected");
+    Err(Failure::format(words))
+}
+
+fn object_of<'v>(path: &str, value: &'v Value) -> Outcome<&'v Object> {
+    let wrong = || Failure::format(format_args!("{path}: an object is expected"));
+    value.as_object().ok_or_else(wrong)
 }
 
 /// The recall of searches that ask for none, where the metadata of the collection say it:
@@ -300,19 +401,6 @@ fn remove_nulls(value: &mut Value, diff: &Object) {
     }
 }
 
-fn deep_merge(value: &mut Value, diff: &Object) {
-    for (name, new) in diff {
-        match new {
-            Value::Null => {}
-            Value::Object(inner) => deep_merge(entry(value, name), inner),
-            Value::String(word) if word == "Disabled" => set(value, name, Value::Null),
-            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                set(value, name, new.clone());
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -354,6 +442,101 @@ mod tests {
         patch(&mut config, &diff).unwrap();
         assert_eq!(recall_of(&config), Some(0.5));
         assert_eq!(config["metadata"]["b"], 2);
+    }
+
+    #[test]
+    fn what_points_were_made_by_does_not_change() {
+        let single = json!({"vectors": {"size": 4, "distance": "Dot"}});
+        let named = json!({
+            "vectors": {"size": {"size": 4, "distance": "Dot"}},
+            "sparse_vectors": {"s": {}},
+        });
+        for (body, diff) in [
+            (&single, json!({"vectors": {"": {"size": 8}}})),
+            (&single, json!({"vectors": {"": {"distance": "Euclid"}}})),
+            (&single, json!({"vectors": {"": {"datatype": "float16"}}})),
+            (
+                &single,
+                json!({"vectors": {"": {"multivector_config": {}}}}),
+            ),
+            (&single, json!({"vectors": {"x": {}}})),
+            (&single, json!({"vectors": {"size": {"on_disk": true}}})),
+            (
+                &single,
+                json!({"params": {"vectors": {"x": {"size": 4, "distance": "Dot"}}}}),
+            ),
+            (&single, json!({"params": {"sparse_vectors": {"z": {}}}})),
+            (&single, json!({"sparse_vectors": {"z": {}}})),
+            (&named, json!({"vectors": {"size": {"size": 5}}})),
+            (&named, json!({"vectors": {"": {"on_disk": true}}})),
+        ] {
+            let mut config = created(&object(body.clone())).unwrap();
+            let before = config.clone();
+            let mut diff = object(diff);
+            diff.insert("hnsw_config".to_owned(), json!({"m": 9}));
+            assert_eq!(
+                patch(&mut config, &diff).unwrap_err().status,
+                400,
+                "{diff:?}"
+            );
+            assert_eq!(config, before, "{diff:?}");
+        }
+        let mut config = created(&object(named)).unwrap();
+        let diff = json!({
+            "vectors": {"size": {"on_disk": true, "hnsw_config": {"m": 9}}},
+            "sparse_vectors": {"s": {"index": {"on_disk": true}, "modifier": "idf"}},
+            "params": {"on_disk_payload": false},
+        });
+        patch(&mut config, &object(diff)).unwrap();
+        let params = &config["params"];
+        assert_eq!(params["vectors"]["size"]["on_disk"], true);
+        assert_eq!(params["vectors"]["size"]["hnsw_config"]["m"], 9);
+        assert_eq!(params["sparse_vectors"]["s"]["modifier"], "idf");
+        assert_eq!(params["on_disk_payload"], false);
+    }
+
+    #[test]
+    fn settings_of_a_wrong_kind_are_refused() {
+        let vectors = json!({"size": 4, "distance": "Dot"});
+        for (group, value) in [
+            ("vectors", json!([])),
+            ("vectors", json!(5)),
+            ("vectors", json!({"a": 5})),
+            (
+                "vectors",
+                json!({"size": 4, "distance": "Dot", "on_disk": 1}),
+            ),
+            (
+                "vectors",
+                json!({"a": {"size": 4, "distance": "Dot", "hnsw_config": {"m": "a"}}}),
+            ),
+            ("sparse_vectors", json!(7)),
+            ("sparse_vectors", json!({"s": 7})),
+            ("quantization_config", json!(7)),
+            ("quantization_config", json!("Enabled")),
+            ("hnsw_config", json!({"m": "a"})),
+            ("hnsw_config", json!({"m": 1e300})),
+            ("hnsw_config", json!(5)),
+            ("optimizers_config", json!({"indexing_threshold": "a"})),
+            ("optimizers_config", json!({"indexing_threshold": -1})),
+            ("on_disk_payload", json!("x")),
+            ("metadata", json!(7)),
+        ] {
+            let mut body = object(json!({"vectors": vectors}));
+            let mut config = created(&body).unwrap();
+            body.insert(group.to_owned(), value.clone());
+            assert_eq!(created(&body).unwrap_err().status, 400, "{body:?}");
+            let diff = object(json!({group: value}));
+            if group != "on_disk_payload" {
+                assert_eq!(
+                    patch(&mut config, &diff).unwrap_err().status,
+                    400,
+                    "{diff:?}"
+                );
+            }
+        }
+        let most = json!({"vectors": vectors, "hnsw_config": {"m": u64::MAX}});
+        assert!(created(&object(most)).is_ok());
     }
 
     #[test]

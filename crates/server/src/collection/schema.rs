@@ -116,7 +116,7 @@ impl Schema {
         let degree = |own: &Value| {
             let m = |value: &Value| value.get("hnsw_config")?.get("m")?.as_u64();
             let m = m(own).or_else(|| m(config).filter(|m| *m != DEFAULT_M));
-            m.map(|m| (2 * m).clamp(8, 128) as u32)
+            m.map(|m| m.saturating_mul(2).clamp(8, 128) as u32)
         };
         let mut dense = Vec::new();
         let is_unnamed = vectors.get("size").is_some_and(Value::is_number);
@@ -159,6 +159,16 @@ impl Schema {
             sparse,
             is_unnamed,
         })
+    }
+
+    /// Whether points of another are of this one too: graphs may differ.
+    pub(crate) fn has_points_of(&self, other: &Self) -> bool {
+        let own = self.dense.iter().zip(&other.dense);
+        self.dense.len() == other.dense.len()
+            && (&self.sparse, self.is_unnamed) == (&other.sparse, other.is_unnamed)
+            && own.into_iter().all(|(own, other)| {
+                (&own.name, own.size, own.distance) == (&other.name, other.size, other.distance)
+            })
     }
 
     /// The number of the dense vector of a name.
