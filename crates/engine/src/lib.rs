@@ -126,7 +126,7 @@ pub mod lab {
 /// the clock. May change with any version. Only with the feature `server`.
 #[cfg(feature = "server")]
 pub mod server {
-    pub use pageway_attributes::{Moment, Scalar, is_name_id, name_id, visit_values};
+    pub use pageway_attributes::{Moment, Number, Scalar, Step, is_name_id, name_id, visit_values};
     pub use pageway_store::machine::return_freed_memory;
     pub use pageway_store::{
         DirectoryLock, FileUuid, LogFloor, LogPlace, LogWriter, Lsn, OnDamage, OpenMode, Room,

@@ -239,6 +239,27 @@ fn scrolls_go_by_id_and_numbers_come_first() {
 }
 
 #[test]
+fn long_integers_have_an_order() {
+    let (_dir, server) = filled();
+    let first = 1_700_000_000_000_000_000_u64;
+    let mut values: Vec<Value> = (0..5).map(|at| json!(first + 50 - 10 * at)).collect();
+    values.extend([json!(1.7e18), json!(1.7e19)]);
+    let points = values.iter().zip(10..);
+    let points: Vec<Value> = points
+        .map(|(value, id)| json!({"id": id, "vector": {}, "payload": {"t": value}}))
+        .collect();
+    server.put(WAIT, &json!({"points": points})).result();
+    let own = |direction: &str, start: Option<u64>| {
+        let order = json!({"key": "t", "direction": direction, "start_from": start});
+        scrolled(&server, &json!({"order_by": order}))
+    };
+    assert_eq!(own("asc", None), [15, 14, 13, 12, 11, 10, 16]);
+    assert_eq!(own("desc", None), [16, 10, 11, 12, 13, 14, 15]);
+    assert_eq!(own("asc", Some(first + 40)), [11, 10, 16]);
+    assert_eq!(own("desc", Some(first + 20)), [13, 14, 15]);
+}
+
+#[test]
 fn many_uuids_are_scrolled_in_order() {
     let (_dir, server) = filled();
     let id = |number: u32| format!("{number:08x}-0000-4000-8000-000000000000");

@@ -72,7 +72,7 @@ pub(crate) fn by_value(
         let key = order_key(point.order_value.as_ref()?)?;
         Some((key, point))
     });
-    let mut keyed: Vec<(f64, PointOutput)> = keyed.collect();
+    let mut keyed: Vec<_> = keyed.collect();
     keyed.sort_unstable_by(|(key, one), (next_key, next)| {
         direction.compare((*key, one.id), (*next_key, next.id))
     });
@@ -213,6 +213,12 @@ mod tests {
         assert_eq!(ids(&by_value(lists(), Direction::Asc, (1, 1))), [1]);
         let own = [PointId::Number(2), PointId::Number(7), PointId::Number(1)];
         assert_eq!(ids(&in_order_of(&own, lists())), [2, 1]);
+        let long = |last: u64| json!(1_700_000_000_000_000_000 + last);
+        let lists = vec![
+            points(json!([{"id": 1, "order_value": long(20)}, {"id": 2, "order_value": 1.7e18}])),
+            points(json!([{"id": 3, "order_value": long(10)}])),
+        ];
+        assert_eq!(ids(&by_value(lists, Direction::Asc, (9, 0))), [2, 3, 1]);
     }
 
     #[test]

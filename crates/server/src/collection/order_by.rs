@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use pageway::FieldPath;
 use pageway::lab::SplitMix64;
-use pageway::server::{Moment, visit_values};
+use pageway::server::{Moment, Number, visit_values};
 use serde_json::Value;
 
 use super::document::PointDocument;
@@ -21,7 +21,7 @@ use crate::wire::{Direction, OrderBy, PointId};
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct OrderedPoint {
     id: PointId,
-    key: f64,
+    key: Number,
     value: Value,
 }
 
@@ -47,8 +47,8 @@ impl OpenCollection {
             visit_values(&payload, &path, &mut |value| {
                 let Some(key) = order_key(value) else { return };
                 let is_before = start.is_some_and(|start| match direction {
-                    Direction::Asc => key < start,
-                    Direction::Desc => key > start,
+                    Direction::Asc => key.compare(start).is_lt(),
+                    Direction::Desc => key.compare(start).is_gt(),
                 });
                 if !is_before {
                     let value = shown(value);
@@ -111,10 +111,8 @@ fn shown(value: &Value) -> Value {
 }
 
 /// The number that a value has in an order: itself, or the moment that a date names.
-pub(crate) fn order_key(value: &Value) -> Option<f64> {
-    match value {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => Moment::parse(text).map(|moment| moment.micros as f64),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    }
+pub(crate) fn order_key(value: &Value) -> Option<Number> {
+    let moment = value.as_str().and_then(Moment::parse);
+    let moment = moment.map(|moment| Number::Int(moment.micros));
+    Number::of(value).or(moment)
 }

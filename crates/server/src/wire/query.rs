@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use pageway::server::Number;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -95,8 +96,8 @@ pub(crate) enum Direction {
 
 impl Direction {
     /// The order of two points by what they have in the field, and then by their ids.
-    pub(crate) fn compare(self, one: (f64, PointId), next: (f64, PointId)) -> Ordering {
-        let order = one.0.total_cmp(&next.0).then(one.1.cmp(&next.1));
+    pub(crate) fn compare(self, one: (Number, PointId), next: (Number, PointId)) -> Ordering {
+        let order = one.0.compare(next.0).then(one.1.cmp(&next.1));
         match self {
             Self::Asc => order,
             Self::Desc => order.reverse(),
