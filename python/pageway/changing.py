@@ -155,7 +155,7 @@ class Changing:
         Parameters
         ----------
         fields : mapping
-            Take the place of those of their names; others stay.
+            Take the place of those of their names, which go where they are None; others stay.
         ids : int, str, UUID or array_like of them, shape (n,)
             Rows; ids and names that no row has are counted as ``absent``.
         filter : str, mapping or iterable of int

@@ -11,9 +11,9 @@ use crate::path::{Path, Step};
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Edit {
-    /// Fields of an object take the place of those of their names: of the document, or of every
-    /// object at a path. What is missing on the way is made; what is of another kind is replaced.
-    /// Elements that are not there are left.
+    /// Fields of an object take the place of those of their names, which go where they are null: of
+    /// the document, or of every object at a path. What is missing on the way is made; what is of
+    /// another kind is replaced. Elements that are not there are left.
     Set {
         /// Where, if not in the document itself.
         at: Option<Path>,
@@ -58,8 +58,9 @@ impl Edit {
 }
 
 fn merge(document: &mut Document, fields: &Document) {
-    let fields = fields.iter();
-    document.extend(fields.map(|(name, value)| (name.clone(), value.clone())));
+    document.retain(|name, _| !fields.get(name).is_some_and(Value::is_null));
+    let given = fields.iter().filter(|(_, value)| !value.is_null());
+    document.extend(given.map(|(name, value)| (name.clone(), value.clone())));
 }
 
 /// Sets fields at steps that begin with a key.
@@ -165,10 +166,20 @@ mod tests {
             (
                 Edit::Set {
                     at: None,
-                    fields: document(json!({"a": {"x": 1}, "c": null})),
+                    fields: document(json!({"a": {"x": 1, "n": null}, "c": null, "e": null})),
                 },
-                json!({"a": {"b": 2}, "d": 4}),
-                json!({"a": {"x": 1}, "c": null, "d": 4}),
+                json!({"a": {"b": 2}, "c": 3, "d": 4}),
+                json!({"a": {"x": 1, "n": null}, "d": 4}),
+            ),
+            (
+                set_at("a[].b", json!({"x": null, "y": 2})),
+                json!({"a": [{"b": {"x": 1}}, {}]}),
+                json!({"a": [{"b": {"y": 2}}, {"b": {"y": 2}}]}),
+            ),
+            (
+                Edit::Overwrite(document(json!({"z": null}))),
+                json!({"a": 1}),
+                json!({"z": null}),
             ),
             (
                 set_at("a", json!({"x": 1})),

@@ -19,9 +19,10 @@ Examples:
   pageway set my.index '{\"city\": \"Oslo\"}' --at author.home --filter \"name = 'Ada'\"
   pageway set my.index '{\"lang\": \"de\"}' --overwrite --ids some.txt
 
-The fields take the place of those of their names; others stay, unless --overwrite. Searches that
-begin afterwards see the change. A row whose attributes change is put in anew with its vector, which
-costs what an upsert does. Ids that no row has are counted, and no error.";
+The fields take the place of those of their names, which go where they are null; others stay, unless
+--overwrite. Searches that begin afterwards see the change. A row whose attributes change is put in
+anew with its vector, which costs what an upsert does. Ids that no row has are counted, and no
+error.";
 
 const UNSET_EXAMPLES: &str = "\
 Examples:
