@@ -198,7 +198,8 @@ class Changing:
         Parameters
         ----------
         paths : str or iterable of str, optional
-            What goes; all attributes where absent. Paths that lead nowhere are passed over.
+            What goes; all attributes where absent. Paths that lead nowhere, or to one element of
+            a list, are passed over.
         ids, filter, durability
             As for `set`.
 

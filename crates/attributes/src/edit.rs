@@ -22,7 +22,8 @@ pub enum Edit {
     },
     /// The document is this one.
     Overwrite(Document),
-    /// What is at these paths goes; paths that lead nowhere are passed over.
+    /// What is at these paths goes; paths that lead nowhere, or to one element of an array, are
+    /// passed over.
     Remove(Vec<Path>),
     /// The document goes.
     Clear,
@@ -129,9 +130,8 @@ fn remove(value: &mut Value, steps: &[Step]) {
     match (step, value) {
         (Step::Key(_), Value::Object(object)) => remove_key(object, steps),
         (Step::Each, Value::Array(all)) if rest.is_empty() => all.clear(),
-        (Step::At(at), Value::Array(all)) if rest.is_empty() && *at < all.len() => {
-            all.remove(*at);
-        }
+        // Others would be in its place, which doing it again would remove.
+        (Step::At(_), _) if rest.is_empty() => {}
         (step, Value::Array(all)) => {
             elements(all, step).for_each(|element| remove(element, rest));
         }
@@ -222,9 +222,14 @@ mod tests {
                 json!({"z": 1}),
             ),
             (
-                remove(&["a.b", "c", "no.where", "l[].k", "m[0]"]),
-                json!({"a": {"b": 1, "d": 2}, "c": 3, "l": [{"k": 1}, {"k": 2, "j": 3}], "m": [1, 2]}),
-                json!({"a": {"d": 2}, "l": [{}, {"j": 3}], "m": [2]}),
+                remove(&["a.b", "c", "no.where", "l[].k", "l[1].j"]),
+                json!({"a": {"b": 1, "d": 2}, "c": 3, "l": [{"k": 1}, {"k": 2, "j": 3}]}),
+                json!({"a": {"d": 2}, "l": [{}, {}]}),
+            ),
+            (
+                remove(&["m[0]", "n[]", "o[0][]"]),
+                json!({"m": [1, 2], "n": [3], "o": [[4], [5]]}),
+                json!({"m": [1, 2], "n": [], "o": [[], [5]]}),
             ),
             (Edit::Clear, json!({"a": 1}), json!({})),
         ];

@@ -407,6 +407,16 @@ fn payloads_are_changed() {
     let keys = json!({"keys": ["k", "m.w"], "points": [3]});
     done(server.post(&format!("{base}/delete?wait=true"), &keys));
     assert_eq!(payload(3), json!({"n": 3, "m": {}}));
+    let list = json!({"payload": {"l": [1, 2], "m": {"u": 1, "v": 2}}, "points": [3]});
+    done(server.put(&format!("{base}?wait=true"), &list));
+    let keys = json!({"keys": ["l[0]"], "points": [3]});
+    done(server.post(&format!("{base}/delete?wait=true"), &keys));
+    let nulls = json!({"payload": {"u": null, "x": null}, "key": "m", "points": [3]});
+    done(server.post(&format!("{base}?wait=true"), &nulls));
+    assert_eq!(payload(3), json!({"l": [1, 2], "m": {"v": 2}}));
+    let nulls = json!({"payload": {"l": null}, "points": [3]});
+    done(server.post(&format!("{base}?wait=true"), &nulls));
+    assert_eq!(payload(3), json!({"m": {"v": 2}}));
     done(server.post(&format!("{base}/clear?wait=true"), &json!({"points": [3]})));
     assert_eq!(payload(3), json!({}));
     let found = server.post(

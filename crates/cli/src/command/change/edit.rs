@@ -29,7 +29,7 @@ Examples:
   pageway unset my.index year author.home --ids some.txt
   pageway unset my.index --all --filter \"year < 2000\"
 
-Fields that a row does not have are passed over.";
+Fields that a row does not have, and single elements of lists, are passed over.";
 
 /// Set attributes of rows.
 #[derive(Debug, Args)]
