@@ -1,6 +1,7 @@
 //! Which parts of a point are wanted: payload by paths, vectors by name.
 
 use pageway::FieldPath;
+use pageway::server::Step;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -37,88 +38,58 @@ impl PayloadParts {
         Ok(())
     }
 
-    /// What is wanted of a payload.
+    /// What is wanted of a payload. An element of an array is at `[]`, whichever it is.
     pub(crate) fn of(&self, payload: Map<String, Value>) -> Map<String, Value> {
-        match self {
-            Self::All(_) => payload,
-            Self::Fields(paths) | Self::Include { include: paths } => {
-                let paths: Vec<Vec<&str>> = paths.iter().map(|path| keys(path)).collect();
-                including(payload, &paths)
+        let (paths, includes) = match self {
+            Self::All(_) => return payload,
+            Self::Fields(paths) | Self::Include { include: paths } => (paths, true),
+            Self::Exclude { exclude } => (exclude, false),
+        };
+        let paths = paths.iter().filter_map(|path| FieldPath::parse(path).ok());
+        let paths: Vec<FieldPath> = paths.collect();
+        let on_way = |at: &[Step], path: &[Step]| at.iter().zip(path).all(|(at, step)| at == step);
+        let keeps = |at: &[Step]| {
+            let mut paths = paths.iter().map(FieldPath::steps);
+            if includes {
+                paths.any(|path| on_way(at, path))
+            } else {
+                !paths.any(|path| at.starts_with(path))
             }
-            Self::Exclude { exclude } => {
-                let paths: Vec<Vec<&str>> = exclude.iter().map(|path| keys(path)).collect();
-                excluding(payload, &paths)
-            }
-        }
+        };
+        kept_fields(payload, &mut Vec::new(), &keeps)
     }
 }
 
-/// Names of a path, brackets left out: they stand for every element.
-fn keys(path: &str) -> Vec<&str> {
-    let names = path.split('.');
-    names
-        .map(|name| name.split_once('[').map_or(name, |(name, _)| name))
-        .collect()
+fn kept_fields(
+    object: Map<String, Value>,
+    at: &mut Vec<Step>,
+    keeps: &dyn Fn(&[Step]) -> bool,
+) -> Map<String, Value> {
+    let own = object.into_iter().filter_map(|(name, value)| {
+        let value = kept(value, Step::Key(name.clone()), (at, keeps));
+        value.map(|value| (name, value))
+    });
+    own.collect()
 }
 
-/// Ends of paths that begin with a name.
-fn behind<'p>(paths: &[Vec<&'p str>], name: &str) -> Vec<Vec<&'p str>> {
-    let own = paths.iter().filter(|path| path.first() == Some(&name));
-    own.map(|path| path.get(1..).unwrap_or_default().to_vec())
-        .collect()
-}
-
-fn including(object: Map<String, Value>, paths: &[Vec<&str>]) -> Map<String, Value> {
-    let mut kept = Map::new();
-    for (name, value) in object {
-        let ends = behind(paths, &name);
-        if ends.iter().any(Vec::is_empty) {
-            kept.insert(name, value);
-        } else if !ends.is_empty()
-            && let Some(value) = include_in(value, &ends)
-        {
-            kept.insert(name, value);
-        }
-    }
-    kept
-}
-
-fn include_in(value: Value, paths: &[Vec<&str>]) -> Option<Value> {
-    match value {
-        Value::Object(object) => Some(Value::Object(including(object, paths))),
+/// What is kept of a value that is a step further.
+fn kept(
+    value: Value,
+    step: Step,
+    (at, keeps): (&mut Vec<Step>, &dyn Fn(&[Step]) -> bool),
+) -> Option<Value> {
+    at.push(step);
+    let own = keeps(at).then(|| match value {
+        Value::Object(object) => Value::Object(kept_fields(object, at, keeps)),
         Value::Array(all) => {
-            let own = all.into_iter().filter_map(|one| include_in(one, paths));
-            Some(Value::Array(own.collect()))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-    }
-}
-
-fn excluding(object: Map<String, Value>, paths: &[Vec<&str>]) -> Map<String, Value> {
-    let mut kept = Map::new();
-    for (name, value) in object {
-        let ends = behind(paths, &name);
-        if !ends.iter().any(Vec::is_empty) {
-            kept.insert(name, exclude_in(value, &ends));
-        }
-    }
-    kept
-}
-
-fn exclude_in(value: Value, paths: &[Vec<&str>]) -> Value {
-    match value {
-        Value::Object(object) if !paths.is_empty() => Value::Object(excluding(object, paths)),
-        Value::Array(all) if !paths.is_empty() => {
-            let own = all.into_iter().map(|one| exclude_in(one, paths));
+            let own = all.into_iter();
+            let own = own.filter_map(|one| kept(one, Step::Each, (&mut *at, keeps)));
             Value::Array(own.collect())
         }
-        Value::Null
-        | Value::Bool(_)
-        | Value::Number(_)
-        | Value::String(_)
-        | Value::Array(_)
-        | Value::Object(_) => value,
-    }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    });
+    at.pop();
+    own
 }
 
 /// Which vectors are wanted, as it comes.
@@ -180,10 +151,29 @@ mod tests {
         };
         assert_eq!(cut(json!(true)), payload);
         assert_eq!(cut(json!(["z", "a.b"])), json!({"a": {"b": 1}, "z": 3}));
-        assert_eq!(cut(json!({"include": ["l[].x"]})), json!({"l": [{"x": 1}]}));
+        assert_eq!(
+            cut(json!({"include": ["l[].x"]})),
+            json!({"l": [{"x": 1}, 5]})
+        );
+        assert_eq!(cut(json!({"include": ["l[0].x"]})), json!({"l": []}));
+        assert_eq!(cut(json!({"exclude": ["l[0].x", "l.y"]})), payload);
         assert_eq!(
             cut(json!({"exclude": ["a", "l[].y"]})),
             json!({"l": [{"x": 1}, 5], "z": 3})
+        );
+    }
+
+    #[test]
+    fn names_in_quotes_are_names() {
+        let payload = json!({"a.b": 1, "a": {"b": 2, "c[]": 3}});
+        let cut = |parts: Value| {
+            let parts: PayloadParts = serde_json::from_value(parts).unwrap();
+            Value::Object(parts.of(payload.as_object().unwrap().clone()))
+        };
+        assert_eq!(cut(json!(["\"a.b\""])), json!({"a.b": 1}));
+        assert_eq!(
+            cut(json!({"exclude": ["\"a.b\"", "a.\"c[]\""]})),
+            json!({"a": {"b": 2}})
         );
     }
 }
