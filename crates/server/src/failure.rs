@@ -235,6 +235,22 @@ impl Failure {
     }
 }
 
+/// What the engine says of too little memory for changes, and for a search.
+const UPDATE_WORDS: &str = "memory for updates";
+const SEARCH_WORDS: &str = "set aside for searches: open it with this list size";
+
+impl Failure {
+    /// Whether an index did not open for want of memory for its changes.
+    pub(crate) fn lacks_update_memory(&self) -> bool {
+        self.status == 400 && self.text.contains(UPDATE_WORDS)
+    }
+
+    /// Whether a search takes more memory than its index has for searches.
+    pub(crate) fn lacks_search_memory(&self) -> bool {
+        self.status == 507 && self.text.contains(SEARCH_WORDS)
+    }
+}
+
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "all others are our own fault"

@@ -20,11 +20,9 @@ const SEARCH_LEAST: u64 = 4 << 20;
 /// Part of the budget that the searches of a collection are given at first, or half of an equal
 /// share of it, where there are many collections.
 const SEARCH_PART: u64 = 16;
-/// Part of the budget that collections are given for their changes, an equal share of it each,
-/// where that is much for an index; else the engine gives them what thousands of rows take.
+/// Part of the budget that collections are given for their changes, an equal share of it each.
 const UPDATE_PART: u64 = 4;
-const UPDATE_LEAST: u64 = 48 << 20;
-/// What the changes of an index take then, about.
+/// What the changes of an index get at least, where that is enough for them and there is room.
 const UPDATE_USUAL: u64 = 20 << 20;
 /// Part of the budget that stays for collections that are not open, where others grow.
 const SPARE_PART: u64 = 8;
@@ -53,13 +51,44 @@ struct ShelfPlace {
     used: AtomicU64,
     /// Memory of the searches of an index that is enough to open it, as far as is known.
     bytes: AtomicU64,
+    /// The same of its changes.
+    update: AtomicU64,
 }
 
 struct OpenedPlace {
     collection: Arc<OpenCollection>,
     bytes: u64,
-    /// Of them those of the searches of an index.
+    /// Of them those of the searches of an index, and of its changes.
     each: u64,
+    update: u64,
+}
+
+/// Memory of the changes of an index.
+struct UpdateShare {
+    bytes: u64,
+    /// Whether little of it is for rows that wait, and most for flushes and merges.
+    is_thin: bool,
+}
+
+impl UpdateShare {
+    /// Those of flushes and merges.
+    const fn build_bytes(&self) -> u64 {
+        if self.is_thin {
+            self.bytes - self.bytes / 8
+        } else {
+            self.bytes / 2
+        }
+    }
+
+    /// More, within what leaves room for another, or within all there is; whether there is more.
+    fn grow(&mut self, fair: u64, most: u64) -> bool {
+        let limit = if self.is_thin { most } else { fair };
+        if self.bytes < limit {
+            self.bytes = (self.bytes + self.bytes / 4 + 1).min(limit);
+            return true;
+        }
+        !std::mem::replace(&mut self.is_thin, true)
+    }
 }
 
 /// A collection to open.
@@ -160,6 +189,8 @@ impl Shelf {
             }
             if is_tight {
                 place.bytes.store(2 * opened.each, Ordering::Relaxed);
+                let update = opened.update + opened.update / 4;
+                place.update.store(update, Ordering::Relaxed);
             }
             self.close(&mut open)?;
         }
@@ -174,6 +205,11 @@ impl Shelf {
         Ok(collection)
     }
 
+    /// Memory of the searches of an index at most, of so many.
+    fn most_each(&self, count: u64) -> u64 {
+        (self.budget / count / 2).max(SEARCH_LEAST)
+    }
+
     /// Opens a collection: with so much for the searches of an index, or with what is enough.
     fn open(
         &self,
@@ -181,59 +217,106 @@ impl Shelf {
         place: &ShelfPlace,
         grown: Option<u64>,
     ) -> Outcome<OpenedPlace> {
-        let count = wanted.schema.dense.len().max(1) as u64;
-        let known = place.bytes.load(Ordering::Relaxed);
-        let most = (self.budget / count / 2).max(SEARCH_LEAST);
+        let count = index_count(wanted);
+        let most = self.most_each(count);
         let shared = wanted.registry.names().collections.len().max(1) as u64;
         let part = SEARCH_PART.max(2 * shared);
         let first = (self.budget / part / count).clamp(SEARCH_LEAST, most);
-        let update = self.budget / UPDATE_PART / shared / count;
-        let update = Some(update).filter(|own| *own >= UPDATE_LEAST);
+        let known = place.bytes.load(Ordering::Relaxed);
         let mut each = grown.unwrap_or(known.max(first)).min(most);
+        let room = self.budget / count;
+        let share = (room / UPDATE_PART / shared).max(UPDATE_USUAL);
+        let known = place.update.load(Ordering::Relaxed);
+        let mut update = UpdateShare {
+            bytes: share.max(known).min(room.saturating_sub(each)),
+            is_thin: false,
+        };
+        if wanted.remote.is_some() {
+            update.bytes = 0;
+        }
         loop {
-            let needed = (each + update.unwrap_or(UPDATE_USUAL)) * count;
+            let needed = (each + update.bytes) * count;
             self.reserve(wanted, needed)?;
             let memory = OpenMemory {
                 search: each,
-                update,
+                update: update.bytes,
+                build: update.build_bytes(),
                 threads: self.threads,
                 latency_target: self.latency_target,
             };
             let opened = wanted.opened(memory);
-            match opened {
-                Ok(collection) => {
+            let opened = opened.and_then(|collection| self.settled(wanted, collection, needed));
+            let failure = match opened {
+                Ok((collection, bytes)) => {
                     if grown.is_none() {
                         place.bytes.store(each, Ordering::Relaxed);
+                        place.update.store(update.bytes, Ordering::Relaxed);
                     }
-                    let bytes = collection.memory_bytes();
-                    self.give_back(needed);
-                    *self.taken() += bytes;
                     return Ok(OpenedPlace {
                         collection: Arc::new(collection),
                         bytes,
                         each,
+                        update: update.bytes,
                     });
                 }
-                // Too little memory is wrong input to the engine.
-                Err(failure) if failure.status == 400 && each < most => {
-                    self.give_back(needed);
-                    each = (2 * each).min(most);
-                }
-                Err(failure) if failure.status == 400 => {
-                    self.give_back(needed);
-                    let words = format!("collection `{}`: {}", wanted.name, failure.text);
-                    return Err(Failure::no_memory(words));
-                }
-                Err(failure) => {
-                    self.give_back(needed);
-                    return Err(failure);
-                }
+                Err(failure) => failure,
+            };
+            self.give_back(needed);
+            // Too little memory is wrong input to the engine.
+            if failure.status != 400 {
+                return Err(failure);
+            }
+            let has_more = if failure.lacks_update_memory() {
+                let most = |room: u64| room.saturating_sub(each);
+                update.grow(most(room / shared.min(2)), most(room))
+            } else {
+                let has_more = each < most;
+                each = (2 * each).min(most);
+                update.bytes = update.bytes.min(room.saturating_sub(each));
+                has_more
+            };
+            if !has_more {
+                let words = format!("collection `{}`: {}", wanted.name, failure.text);
+                return Err(Failure::no_memory(words));
             }
         }
     }
 
+    /// Puts the memory of a collection that is open in place of what was reserved for it.
+    fn settled(
+        &self,
+        wanted: &Wanted<'_>,
+        collection: OpenCollection,
+        reserved: u64,
+    ) -> Outcome<(OpenCollection, u64)> {
+        let bytes = collection.memory_bytes();
+        let mut taken = self.taken();
+        let others = taken.saturating_sub(reserved);
+        if others + bytes <= self.budget {
+            *taken = others + bytes;
+            return Ok((collection, bytes));
+        }
+        drop(taken);
+        collection.close()?;
+        Err(self.no_room(wanted, bytes))
+    }
+
+    fn no_room(&self, wanted: &Wanted<'_>, bytes: u64) -> Failure {
+        let taken = *self.taken();
+        Failure::no_memory(format_args!(
+            "opening collection `{}` takes {bytes} B ({}), and {} of {} are in use",
+            wanted.name,
+            format_bytes(bytes),
+            format_bytes(taken),
+            format_bytes(self.budget),
+        ))
+    }
+
     /// Takes bytes for a collection, and closes others until there are so many.
     fn reserve(&self, wanted: &Wanted<'_>, bytes: u64) -> Outcome<()> {
+        if bytes > self.budget {
+            return Err(self.no_room(wanted, bytes));
+        }
         let began = clock::now();
         let mut waits = None;
         loop {
@@ -254,14 +337,7 @@ impl Shelf {
                 continue;
             }
             if waited > PATIENCE {
-                let taken = *self.taken();
-                return Err(Failure::no_memory(format_args!(
-                    "opening collection `{}` takes {bytes} B ({}), and {} of {} are in use",
-                    wanted.name,
-                    format_bytes(bytes),
-                    format_bytes(taken),
-                    format_bytes(self.budget),
-                )));
+                return Err(self.no_room(wanted, bytes));
             }
             std::thread::sleep(PAUSE);
         }
@@ -284,7 +360,11 @@ impl Shelf {
         let Some(each) = open.as_ref().map(|opened| opened.each) else {
             return Ok(false);
         };
-        let more = each * wanted.schema.dense.len().max(1) as u64;
+        let count = index_count(wanted);
+        if each >= self.most_each(count) {
+            return Ok(false);
+        }
+        let more = each * count;
         let most = self.budget - self.budget / SPARE_PART;
         while *self.taken() + more > most {
             if !self.close_oldest((wanted.number, unused_since))? {
@@ -408,6 +488,10 @@ impl Shelf {
     }
 }
 
+fn index_count(wanted: &Wanted<'_>) -> u64 {
+    wanted.schema.dense.len().max(1) as u64
+}
+
 /// One who waits, until this is dropped.
 struct Waits<'w>(&'w AtomicU64);
 
@@ -453,15 +537,20 @@ mod tests {
 
     /// A service with collections of these names, and room for two of them.
     fn service(dir: &Path, names: &[&str]) -> Service {
+        service_of(dir, (names, 4), 64 << 20)
+    }
+
+    /// A service with collections of these names and vectors of a size, and so much memory.
+    fn service_of(dir: &Path, (names, size): (&[&str], u32), memory: u64) -> Service {
         let options = ServiceOptions {
-            memory: 64 << 20,
+            memory,
             threads: 1,
             recall: 0.9,
             slow: Duration::from_secs(1),
             latency_target: None,
         };
         let service = Service::open(dir, options).unwrap();
-        let body = json!({"vectors": {"size": 4, "distance": "Dot"}});
+        let body = json!({"vectors": {"size": size, "distance": "Dot"}});
         let config = created(body.as_object().unwrap()).unwrap();
         let registry = &service.registry;
         let turn = registry.turn();
@@ -506,6 +595,17 @@ mod tests {
         assert_eq!(bytes_of(&service, "b"), None);
         let (budget, taken) = service.shelf.memory();
         assert!(taken <= budget && taken == before + SEARCH_LEAST);
+    }
+
+    #[test]
+    fn writers_of_long_vectors_stay_within_the_budget() {
+        let dir = tempfile::tempdir().unwrap();
+        let service = service_of(dir.path(), (&["a", "b"], 1536), 256 << 20);
+        let held = (service.collection("a"), service.collection("b"));
+        assert!(held.0.is_ok() && held.1.is_ok(), "{:?}", held.1.err());
+        let bytes = ["a", "b"].map(|name| bytes_of(&service, name).unwrap());
+        let (budget, taken) = service.shelf.memory();
+        assert!(taken == bytes[0] + bytes[1] && taken <= budget, "{bytes:?}");
     }
 
     #[test]

@@ -63,8 +63,9 @@ pub(super) struct WriteOrder {
 pub(crate) struct OpenMemory {
     /// Of the searches of an index, bytes.
     pub(crate) search: u64,
-    /// Of the changes of an index, bytes; what the engine thinks best where absent.
-    pub(crate) update: Option<u64>,
+    /// Of the changes of an index, bytes, and those of them that are for flushes and merges.
+    pub(crate) update: u64,
+    pub(crate) build: u64,
     /// Searches at the same time.
     pub(crate) threads: usize,
     /// Latency of searches beside changes, if any.
@@ -112,7 +113,8 @@ impl OpenCollection {
     ) -> Outcome<Self> {
         let open = memory.options();
         let update = UpdateOptions::default()
-            .with_memory(memory.update.map(MemoryWish::Bytes))
+            .with_memory(MemoryWish::Bytes(memory.update))
+            .with_build_memory(MemoryWish::Bytes(memory.build))
             .with_threads(1)
             .with_latency_target(memory.latency_target);
         let writer = |number| {
