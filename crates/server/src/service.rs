@@ -228,10 +228,11 @@ impl Service {
         }
     }
 
-    /// Makes a collection.
+    /// Makes a collection, and opens it.
     ///
     /// # Errors
-    /// 409 where there is one; 400 for settings that it cannot have.
+    /// 409 where there is one; 400 for settings that it cannot have; 507 where it does not open for
+    /// want of memory.
     pub(crate) fn make_collection(&self, name: &str, config: Value) -> Outcome<()> {
         let schema = Schema::of(&config)?;
         let registry = &self.registry;
@@ -249,8 +250,22 @@ impl Service {
             let number = names.add(name, config);
             let dir = registry.dir_of(number);
             // What an attempt that failed has left there is of no use.
+            self.shelf.forget(number);
             registry.remove_files(number)?;
-            OpenCollection::create(registry.vfs(), &dir, &schema)
+            OpenCollection::create(registry.vfs(), &dir, &schema)?;
+            let opened = self.shelf.get(&Wanted {
+                registry,
+                name,
+                number,
+                schema: &schema,
+                is_new: true,
+                remote: None,
+            });
+            opened.map(drop).inspect_err(|_| {
+                self.shelf.forget(number);
+                // What stays of it goes when the number is given again.
+                let _ = registry.remove_files(number);
+            })
         })
     }
 

@@ -44,6 +44,8 @@ fn collections_tell_what_they_hold_in_memory() {
             .put(&format!("/collections/{name}"), &config)
             .result();
     }
+    server.close();
+    let server = Server::open(dir.path());
     server.get("/collections/b").result();
     let own = server.get("/pageway/collections").result();
     let (a, b) = (&own["collections"][0], &own["collections"][1]);

@@ -957,3 +957,23 @@ fn a_collection_has_a_recall_of_its_own() {
     assert_eq!(shown["config"]["metadata"], recall(0.5)["metadata"]);
     assert_eq!(told(&query)["recall"], 0.5);
 }
+
+#[test]
+fn a_collection_that_does_not_open_is_not_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::open(dir.path());
+    let vectors: serde_json::Map<String, Value> = (0..16)
+        .map(|at| (at.to_string(), json!({"size": 16384, "distance": "Dot"})))
+        .collect();
+    let began = pageway::lab::clock::now();
+    let path = "/collections/c";
+    let refusal = server.put(path, &json!({"vectors": vectors})).error(507);
+    assert!(refusal.contains("memory for updates"), "{refusal}");
+    let took = pageway::lab::clock::now().saturating_duration_since(began);
+    assert!(took < std::time::Duration::from_secs(4), "{took:?}");
+    server.get(path).error(404);
+    let left = std::fs::read_dir(dir.path().join("collections")).unwrap();
+    assert_eq!(left.count(), 0);
+    let config = json!({"vectors": {"size": 2, "distance": "Dot"}});
+    assert_eq!(server.put(path, &config).result(), json!(true));
+}
