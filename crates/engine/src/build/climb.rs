@@ -7,7 +7,7 @@
 
 use pageway_types::{Progress, Quiet};
 
-use super::level::{NotedMisses, level};
+use super::level::{NotedMisses, times_missed};
 use super::measure::{CalibrationPlan, EXACT_RANKS, first_look};
 use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Misses};
 use crate::error::Result;
@@ -222,7 +222,7 @@ impl<'c> Climb<'c> {
             let told = |fit: &DimensionFit| {
                 let at = self.sizes.iter().position(|size| *size == fit.first_list)?;
                 let noted = self.noted_misses(&self.told(at, &marks), &marks);
-                level(&noted, |recall| {
+                times_missed(&noted, |recall| {
                     calibration.plan_by(fit, (k, recall, Misses::MEASURED), u32::MAX)
                 })
             };

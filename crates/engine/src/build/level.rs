@@ -11,9 +11,6 @@ use crate::calibration::ListPlan;
 const RECALLS: [f32; 3] = [0.8, 0.9, 0.95];
 /// Queries that tell, at least.
 const LEAST_QUERIES: usize = 100;
-/// Times what a plan says that queries may be found to miss. Never fewer: what is promised is less
-/// than the mean that they found, for its error.
-const LEVELS: (f64, f64) = (1.0, 2.0);
 
 /// What queries missed with lists of some sizes.
 pub(super) struct NotedMisses<'n> {
@@ -26,15 +23,14 @@ pub(super) struct NotedMisses<'n> {
 
 /// How many times what plans for some recalls say queries miss whose lists they choose; none where
 /// too few have noted it.
-pub(super) fn level(
+pub(super) fn times_missed(
     noted: &NotedMisses<'_>,
     plan: impl Fn(f32) -> Option<ListPlan>,
-) -> Option<f32> {
+) -> Option<f64> {
     let plans = RECALLS.into_iter().filter_map(plan);
     let ratios: Vec<f64> = plans.filter_map(|plan| noted.ratio(&plan)).collect();
     let mean = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
-    let (least, most) = LEVELS;
-    (!ratios.is_empty()).then(|| mean.clamp(least, most) as f32)
+    (!ratios.is_empty()).then_some(mean)
 }
 
 impl NotedMisses<'_> {
@@ -94,15 +90,16 @@ mod tests {
                 .map(|own| (own, misses.clone()))
                 .collect(),
         };
-        let told = |noted: &NotedMisses<'_>| level(noted, |recall| (recall < 0.85).then(plan));
+        let told =
+            |noted: &NotedMisses<'_>| times_missed(noted, |recall| (recall < 0.85).then(plan));
         // Half of them miss .4 with a list of 2, half .1 with one of 8.
         let half = of([vec![10.0; 60], vec![20.0; 60]].concat());
         assert!((told(&half).unwrap() - 1.25).abs() < 1e-6);
-        // A list of 5 misses .175: less than is said, which is for the error of what is said.
+        // A list of 5 misses .175.
         let middle = of(vec![15.0; 120]);
-        assert_eq!(told(&middle), Some(1.0));
+        assert!((told(&middle).unwrap() - 0.875).abs() < 1e-6);
         assert_eq!(told(&of(vec![15.0; 99])), None);
-        assert_eq!(level(&middle, |_| None), None);
+        assert_eq!(times_missed(&middle, |_| None), None);
         let short = NotedMisses {
             sizes: &sizes,
             queries: vec![(20.0, vec![0.8, 0.4]); 120],

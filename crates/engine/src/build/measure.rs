@@ -8,9 +8,10 @@ use pageway_types::{Metric, NodeId, Progress, Quiet};
 
 use super::climb;
 use super::held_out::HeldOutRows;
+use super::level::{NotedMisses, times_missed};
 use crate::calibration::{
-    Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Likeness, Marks, Missed, RANKS,
-    marks,
+    Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Likeness, Marks, Missed, Misses,
+    RANKS, marks,
 };
 use crate::error::Result;
 use crate::execution::{LOOKED_AT, Lift, local_dimension};
@@ -283,8 +284,8 @@ struct Measuring<'m> {
     pages: f32,
     /// Pages of the first.
     first_pages: f32,
-    /// Which queries each point of the curve was measured with, and their recalls.
-    searched: Vec<(Vec<usize>, Vec<f64>)>,
+    /// The list of each point of the curve, which queries it was measured with, and their recalls.
+    searched: Vec<(u32, Vec<usize>, Vec<f64>)>,
 }
 
 impl Measuring<'_> {
@@ -333,15 +334,15 @@ impl Measuring<'_> {
         let mut curve = CalibrationCurve::of(self.k, rows);
         curve.make_monotone();
         if !curve.rows.is_empty() {
-            curve.dimension = self.dimension_fit()?;
+            self.fit_dimensions(&mut curve)?;
         }
         Ok(curve)
     }
 
-    /// How what was missed goes with local dimensions, in designs that choose lists by them.
-    fn dimension_fit(&self) -> Result<Option<DimensionFit>> {
+    /// Puts in how what was missed goes with local dimensions, in designs that choose lists by them.
+    fn fit_dimensions(&mut self, curve: &mut CalibrationCurve) -> Result<()> {
         if !self.index.chooses_lists() {
-            return Ok(None);
+            return Ok(());
         }
         let first = first_look(self.k);
         let options = SearchOptions {
@@ -356,14 +357,57 @@ impl Measuring<'_> {
         let own =
             self.index
                 .dimensions(&queries, &options, (first, self.plan.lift), self.progress)?;
-        let missed = |(places, recalls): &(Vec<usize>, Vec<f64>)| -> Vec<(usize, f64)> {
+        self.searched.sort_by_key(|(size, ..)| *size);
+        let missed = |(_, places, recalls): &(u32, Vec<usize>, Vec<f64>)| -> Vec<(usize, f64)> {
             let pairs = places.iter().zip(recalls);
             pairs
                 .map(|(place, recall)| (*place, 1.0 - recall))
                 .collect()
         };
         let missed: Vec<_> = self.searched.iter().map(missed).collect();
-        Ok(self.plan.dimension_fit(first, &own, &missed))
+        curve.dimension = self.plan.dimension_fit(first, &own, &missed);
+        let times = self.times_missed(curve, (&own, &missed));
+        if let Some((fit, times)) = curve.dimension.as_mut().zip(times)
+            && fit.is_wrong(times)
+        {
+            fit.correct(times);
+        }
+        Ok(())
+    }
+
+    /// How many times what the fit of a curve says queries of these dimensions miss whose lists are
+    /// chosen by it.
+    fn times_missed(
+        &self,
+        curve: &CalibrationCurve,
+        (told, missed): (&[Option<f32>], &[Vec<(usize, f64)>]),
+    ) -> Option<f64> {
+        let fit = curve.dimension.as_ref()?;
+        let sizes: Vec<u32> = self.searched.iter().map(|(size, ..)| *size).collect();
+        let mut each = vec![Vec::new(); told.len()];
+        for (at, missed) in missed.iter().enumerate() {
+            for (query, missed) in missed {
+                if let Some(own) = each.get_mut(*query).filter(|own| own.len() == at) {
+                    own.push(*missed);
+                }
+            }
+        }
+        let known = told.iter().zip(each);
+        let noted = NotedMisses {
+            sizes: &sizes,
+            queries: known
+                .filter_map(|(own, misses)| Some(((*own)?, misses)))
+                .collect(),
+        };
+        let surface = Calibration {
+            queries: told.len() as u32,
+            held_out: self.plan.held_out.is_some(),
+            curves: vec![curve.clone()],
+            ..Calibration::default()
+        };
+        times_missed(&noted, |recall| {
+            surface.plan_by(fit, (self.k, recall, Misses::MEASURED), u32::MAX)
+        })
     }
 
     /// Answers that have to be expanded, where nothing else gives an exact distance.
@@ -444,7 +488,8 @@ impl Measuring<'_> {
         let n = recalls.len().max(1) as f64;
         let mean = recalls.iter().sum::<f64>() / n;
         let variance = recalls.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / n;
-        self.searched.push((places.to_vec(), recalls.clone()));
+        self.searched
+            .push((list_size, places.to_vec(), recalls.clone()));
         let cost = |count: fn(&crate::QueryStats) -> u64| {
             (answers.stats.iter().map(count).sum::<u64>() as f64 / n) as f32
         };

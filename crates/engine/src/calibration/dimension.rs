@@ -26,6 +26,9 @@ const STEEPEST: f64 = 4.0;
 const ATTENUATION: f64 = 1.35;
 /// Times the dimension that few queries have, up to which misses are taken to grow.
 const FARTHEST: f32 = 1.5;
+/// Times what a fit says that queries may be found to miss. Never fewer: what is promised is less
+/// than the mean that they found, for its error. More are not made up for by longer lists.
+const LEVELS: (f64, f64) = (1.0, 2.0);
 
 /// How misses go with the local dimension of queries, of one curve.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -89,6 +92,22 @@ impl DimensionFit {
             true_exponent: by_truth.map(|fit| fit.exponent),
             ..self
         }
+    }
+
+    /// Takes in how many times what it says queries miss whose lists are chosen by it. Where those
+    /// are too many dimensions tell nothing, as of rows of two kinds, and all lists are of one size.
+    pub(crate) fn correct(&mut self, times: f64) {
+        let (least, most) = LEVELS;
+        if self.is_wrong(times) {
+            (self.exponent, self.level) = (0.0, None);
+        } else {
+            self.level = Some(times.clamp(least, most) as f32);
+        }
+    }
+
+    /// Whether that is more than longer lists make up for.
+    pub(crate) fn is_wrong(&self, times: f64) -> bool {
+        self.exponent > 0.0 && times > LEVELS.1
     }
 
     /// The power of the dimension that misses go with and no query is told, where that is known.
@@ -266,6 +285,20 @@ mod tests {
         let none = DimensionFit::of(3, &dimensions(200), &[]).unwrap();
         assert_eq!(none.exponent, 0.0);
         assert_eq!(DimensionFit::of(3, &dimensions(99), &[]), None);
+    }
+
+    #[test]
+    fn a_fit_that_says_far_too_little_is_given_up() {
+        let own = dimensions(400);
+        let fit = DimensionFit::of(3, &own, &[missing(0.1, 1.5, &own)]).unwrap();
+        let corrected = |times: f64| {
+            let mut own = fit.clone();
+            own.correct(times);
+            (own.exponent, own.level)
+        };
+        assert_eq!(corrected(0.5), (fit.exponent, Some(1.0)));
+        assert_eq!(corrected(1.5), (fit.exponent, Some(1.5)));
+        assert_eq!(corrected(2.5), (0.0, None));
     }
 
     #[test]

@@ -179,13 +179,14 @@ impl Calibration {
         Some(to)
     }
 
-    /// Puts in how much lists leave out that are chosen by `dimension` and by `early`.
-    pub(crate) fn set_levels(&mut self, k: u32, [dimension, early]: [Option<f32>; 2]) {
+    /// Puts in how many times what they say queries miss whose lists are chosen by `dimension` and
+    /// by `early`.
+    pub(crate) fn set_levels(&mut self, k: u32, [dimension, early]: [Option<f64>; 2]) {
         for curve in self.curves.iter_mut().filter(|curve| curve.k == k) {
             let fits = [(&mut curve.dimension, dimension), (&mut curve.early, early)];
-            for (fit, level) in fits {
-                if let Some(fit) = fit {
-                    fit.level = level;
+            for (fit, times) in fits {
+                if let (Some(fit), Some(times)) = (fit, times) {
+                    fit.correct(times);
                 }
             }
         }
