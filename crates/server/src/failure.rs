@@ -258,6 +258,9 @@ impl Failure {
 impl From<pageway::Error> for Failure {
     fn from(error: pageway::Error) -> Self {
         match error.kind() {
+            ErrorKind::InvalidInput if error.context().contains(SEARCH_WORDS) => {
+                Self::no_memory(error)
+            }
             ErrorKind::InvalidInput | ErrorKind::Unsupported => Self::wrong(error),
             ErrorKind::NotFound => Self::not_found(error),
             ErrorKind::TimedOut => Self::timeout(),

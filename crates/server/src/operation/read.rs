@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pageway::server::clock;
 use serde::Serialize;
 use serde_json::json;
 
@@ -52,11 +53,25 @@ pub(super) fn scroll(call: &Call<'_>) -> Outcome<Reply> {
     Reply::of(&open.scroll(&request, (call.deadline, call.room))?)
 }
 
+/// Searches a collection; again with more memory, where that was missing and there is some.
+fn searched<T>(call: &Call<'_>, search: impl Fn(&OpenCollection) -> Outcome<T>) -> Outcome<T> {
+    let taken = call.room.taken();
+    loop {
+        let (name, entry) = call.service.entry(call.name("collection"))?;
+        let outcome = search(call.service.open_entry(&name, &entry)?.as_ref());
+        let lacks = matches!(&outcome, Err(failure) if failure.lacks_search_memory());
+        let unused = call.service.shelf.uses();
+        if !lacks || clock::now() >= call.deadline || !call.service.grow(&name, &entry, unused)? {
+            return outcome;
+        }
+        call.room.return_to(taken);
+    }
+}
+
 pub(super) fn query(call: &Call<'_>) -> Outcome<Reply> {
     let mut request: Query = call.read()?;
     look_up(call, &mut request)?;
-    let open = call.service.collection(call.name("collection"))?;
-    let points = open.query(&request, call.settings())?;
+    let points = searched(call, |open| open.query(&request, call.settings()))?;
     let explanation = || Explanation {
         searches: call.trace.plans(),
     };
@@ -87,16 +102,17 @@ pub(super) fn batch(call: &Call<'_>) -> Outcome<Reply> {
     for search in &mut searches {
         look_up(call, search)?;
     }
-    let open = call.service.collection(call.name("collection"))?;
-    let mut answers = Vec::with_capacity(searches.len());
-    for (at, search) in searches.iter().enumerate() {
+    let one = |open: &OpenCollection, (at, search)| {
         let points = open.query(search, call.settings());
         let points = points.map_err(|failure| failure.within(format_args!("searches[{at}]")))?;
-        answers.push(QueryAnswer {
-            points,
-            pageway: None,
-        });
-    }
+        let pageway = None;
+        Ok(QueryAnswer { points, pageway })
+    };
+    let all = |open: &OpenCollection| {
+        let answers = searches.iter().enumerate().map(|search| one(open, search));
+        answers.collect::<Outcome<Vec<QueryAnswer>>>()
+    };
+    let answers = searched(call, all)?;
     Reply::of(&answers)
 }
 
@@ -107,8 +123,7 @@ pub(super) fn groups(call: &Call<'_>) -> Outcome<Reply> {
         Some(lookup) => Some((lookup_collection(call, lookup)?, lookup.parts())),
         None => None,
     };
-    let open = call.service.collection(call.name("collection"))?;
-    let mut groups = open.groups(&request, call.settings())?;
+    let mut groups = searched(call, |open| open.groups(&request, call.settings()))?;
     if let Some((other, (payload, vector))) = other {
         let wish = OutputWish {
             payload: &payload,
