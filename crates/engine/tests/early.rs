@@ -20,7 +20,7 @@ const DIMENSION: u32 = 192;
 const QUERIES: usize = 80;
 
 /// Builds with less and less memory: the first index that walks, and the first that scans, of those
-/// that read most of their answers at the end.
+/// that read most of their answers at the end, and early.
 fn forms(base: &Rows, queries: &Rows) -> [tempfile::TempDir; 2] {
     ["resident", "clustered"].map(|form| {
         let memory = (0..24).map(|step| 2_600_000 - 80_000 * step);
@@ -38,12 +38,17 @@ fn built(base: &Rows, (form, memory): (&str, u64)) -> Option<tempfile::TempDir> 
     base.build(dir.path(), &options).ok().map(|_| dir)
 }
 
-/// Whether codes answer few queries, and all reads are for vectors at the end.
+/// Whether codes answer few queries, all reads are for vectors at the end, and some begin early.
 fn reads_most(dir: &Path, queries: &Rows) -> bool {
     let index = Index::open(dir, &OpenOptions::default()).unwrap();
-    let answers = search(&index, queries, &SearchOptions::nearest(10));
-    let reads = sum(&answers, |own| own.refine_reads);
-    reads > 5 * queries.count() as u64 && reads == sum(&answers, |own| own.reads)
+    let alone = SearchOptions::nearest(10).with_interleave(1);
+    let answers = search(&index, queries, &alone);
+    let [reads, all, early] = [
+        sum(&answers, |own| own.refine_reads),
+        sum(&answers, |own| own.reads),
+        sum(&answers, |own| own.early_reads),
+    ];
+    reads > 5 * queries.count() as u64 && reads == all && early > 0
 }
 
 fn search(index: &Index, queries: &Rows, options: &SearchOptions) -> Answers {

@@ -1,8 +1,9 @@
 //! Every row of the table of operations: what is asked, and what is answered.
 #![allow(
+    clippy::disallowed_methods,
     clippy::indexing_slicing,
     clippy::unwrap_used,
-    reason = "a failed test may panic"
+    reason = "a failed test may panic, and looks at files of its own"
 )]
 
 mod common;
@@ -965,12 +966,9 @@ fn a_collection_that_does_not_open_is_not_made() {
     let vectors: serde_json::Map<String, Value> = (0..16)
         .map(|at| (at.to_string(), json!({"size": 16384, "distance": "Dot"})))
         .collect();
-    let began = pageway::lab::clock::now();
     let path = "/collections/c";
     let refusal = server.put(path, &json!({"vectors": vectors})).error(507);
     assert!(refusal.contains("memory for updates"), "{refusal}");
-    let took = pageway::lab::clock::now().saturating_duration_since(began);
-    assert!(took < std::time::Duration::from_secs(4), "{took:?}");
     server.get(path).error(404);
     let left = std::fs::read_dir(dir.path().join("collections")).unwrap();
     assert_eq!(left.count(), 0);

@@ -339,7 +339,8 @@ impl Measuring<'_> {
         Ok(curve)
     }
 
-    /// Puts in how what was missed goes with local dimensions, in designs that choose lists by them.
+    /// Puts in how what was missed goes with local dimensions, in designs that choose lists by
+    /// them.
     fn fit_dimensions(&mut self, curve: &mut CalibrationCurve) -> Result<()> {
         if !self.index.chooses_lists() {
             return Ok(());
@@ -366,7 +367,7 @@ impl Measuring<'_> {
         };
         let missed: Vec<_> = self.searched.iter().map(missed).collect();
         curve.dimension = self.plan.dimension_fit(first, &own, &missed);
-        let times = self.times_missed(curve, (&own, &missed));
+        let times = self.times_missed(curve, &own, &missed);
         if let Some((fit, times)) = curve.dimension.as_mut().zip(times)
             && fit.is_wrong(times)
         {
@@ -380,7 +381,8 @@ impl Measuring<'_> {
     fn times_missed(
         &self,
         curve: &CalibrationCurve,
-        (told, missed): (&[Option<f32>], &[Vec<(usize, f64)>]),
+        told: &[Option<f32>],
+        missed: &[Vec<(usize, f64)>],
     ) -> Option<f64> {
         let fit = curve.dimension.as_ref()?;
         let sizes: Vec<u32> = self.searched.iter().map(|(size, ..)| *size).collect();

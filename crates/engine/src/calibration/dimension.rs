@@ -94,8 +94,8 @@ impl DimensionFit {
         }
     }
 
-    /// Takes in how many times what it says queries miss whose lists are chosen by it. Where those
-    /// are too many dimensions tell nothing, as of rows of two kinds, and all lists are of one size.
+    /// Takes in how many times what it says queries miss whose lists are chosen by it. Where they
+    /// are too many, dimensions tell nothing, as of rows of two kinds: all lists are of one size.
     pub(crate) fn correct(&mut self, times: f64) {
         let (least, most) = LEVELS;
         if self.is_wrong(times) {

@@ -252,7 +252,9 @@ impl Delta {
     pub(crate) fn views(chain: &[Arc<Self>]) -> Vec<DeltaView> {
         let mut views: Vec<DeltaView> = chain.iter().map(|delta| delta.rows()).collect();
         let moment = views.last().map_or(0, |last| last.moment);
-        views.iter_mut().for_each(|view| view.moment = moment);
+        for view in &mut views {
+            view.moment = moment;
+        }
         views
     }
 

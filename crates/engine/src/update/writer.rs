@@ -50,10 +50,10 @@ impl Writer {
     /// and the error tells how many rows of the call they are, which are its first.
     ///
     /// # Errors
-    /// `InvalidInput` naming what is wrong with a row, or an id that a row has already, and where no
-    /// ids are left below 2^63 for rows without, found before any row is in; `NoSpace`; `ReadOnly`
-    /// after a write that failed. Once each, what a flush or merge in the background failed with:
-    /// before the call begins, or where it waits for room.
+    /// `InvalidInput` naming what is wrong with a row, or an id that a row has already, and where
+    /// no ids are left below 2^63 for rows without, found before any row is in; `NoSpace`;
+    /// `ReadOnly` after a write that failed. Once each, what a flush or merge in the background
+    /// failed with: before the call begins, or where it waits for room.
     pub fn insert(&self, rows: &Rows<'_>) -> Result<Acknowledged> {
         self.put(Operation::Insert, rows)
     }

@@ -66,7 +66,7 @@ fn kept_fields(
     keeps: &dyn Fn(&[Step]) -> bool,
 ) -> Map<String, Value> {
     let own = object.into_iter().filter_map(|(name, value)| {
-        let value = kept(value, Step::Key(name.clone()), (at, keeps));
+        let value = kept(value, Step::Key(name.clone()), at, keeps);
         value.map(|value| (name, value))
     });
     own.collect()
@@ -76,14 +76,15 @@ fn kept_fields(
 fn kept(
     value: Value,
     step: Step,
-    (at, keeps): (&mut Vec<Step>, &dyn Fn(&[Step]) -> bool),
+    at: &mut Vec<Step>,
+    keeps: &dyn Fn(&[Step]) -> bool,
 ) -> Option<Value> {
     at.push(step);
     let own = keeps(at).then(|| match value {
         Value::Object(object) => Value::Object(kept_fields(object, at, keeps)),
         Value::Array(all) => {
             let own = all.into_iter();
-            let own = own.filter_map(|one| kept(one, Step::Each, (&mut *at, keeps)));
+            let own = own.filter_map(|one| kept(one, Step::Each, at, keeps));
             Value::Array(own.collect())
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,

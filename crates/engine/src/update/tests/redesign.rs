@@ -36,13 +36,16 @@ fn code_bytes(index: &Index) -> Vec<u32> {
         .collect()
 }
 
-/// Every row is found by itself.
+/// Rows are found by themselves, all but few.
 fn check(index: &Index, bytes: &[u8], first: usize) {
     let options = SearchOptions::nearest(1).with_effort(Effort::ListSize(100));
-    for (number, row) in bytes.chunks(32).enumerate().step_by(97) {
+    let rows = bytes.chunks(32).enumerate().step_by(97);
+    let missed = rows.clone().filter(|(number, row)| {
         let answers = index.search(&Queries::new(row, SHAPE), &options).unwrap();
-        assert_eq!(answers.ids, [(first + number) as u64]);
-    }
+        answers.ids != [(first + number) as u64]
+    });
+    let missed = missed.count();
+    assert!(50 * missed <= rows.count(), "{missed}");
 }
 
 /// Deletes a quarter of a thousand rows, and none that `check` looks for.
