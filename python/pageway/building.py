@@ -130,7 +130,7 @@ def build(
     threads : int
         Threads of the build; 0 for all cores.
     ids : array_like of int, str or UUID, shape (n,), or path, optional
-        Unique ids from 0 to 2**64 - 1, one per row, or names, texts of up to 256 bytes or UUIDs; row
+        Unique ids from 0 to 2**64 - 2, one per row, or names, texts of up to 256 bytes or UUIDs; row
         numbers by default.
     queries : as `data`, optional
         Example queries, for the measurement that turns a recall into an effort. Give some when

@@ -54,7 +54,7 @@ class Changing:
             leaves those before it in. Arrays are not copied first: no thread may write to them
             until the call returns.
         ids : array_like of int, str or UUID, shape (n,) or (), optional
-            An id for each row, from 0 to 2**64 - 1, or a name: a text of up to 256 bytes. By default
+            An id for each row, from 0 to 2**64 - 2, or a name: a text of up to 256 bytes. By default
             the next ids that were never given.
         attributes : path or iterable of mapping, optional
             Attributes of each row, as for `pageway.build`.

@@ -21,7 +21,7 @@ Examples:
 
 No search that begins after an id was deleted returns it, also not after a crash or a merge. Ids that
 no row has are counted, and no error. The room that dead rows take on disk comes back by a merge,
-which begins by itself when a quarter of a segment is dead. Works on a full disk.";
+which begins by itself when a quarter of a segment is dead. Needs 16 MiB of disk for its log.";
 
 /// Delete the rows of some ids or names, or those that match a filter.
 #[derive(Debug, Args)]
