@@ -245,7 +245,8 @@ impl<'t> Trial<'t> {
     /// The budget with which an index over the sample caches the share of it that one over all
     /// vectors would, where that has `spare` bytes beyond the least it needs.
     fn memory_of(&self, opening: Opening<'_>, spare: u64, share: f64) -> Result<u64> {
-        let memory = self.open_whole(opening)?.memory();
+        let whole = self.open_whole(opening)?;
+        let (memory, described) = (whole.memory(), whole.description()?);
         let queries = memory.bytes_of(MemoryPart::MoreQueries);
         let caches =
             memory.bytes_of(MemoryPart::CachedNodes) + memory.bytes_of(MemoryPart::CachedPages);
@@ -259,7 +260,11 @@ impl<'t> Trial<'t> {
         // fit they come first at open, and queries get less than is set aside for them here.
         let cached = spare - queries.min(spare / 2);
         let cached = (cached as f64 * share) as u64;
-        Ok(least + cached + cached.min(queries))
+        // Few lists are all in memory, or the index is not opened.
+        let lists = described.list_memory_bytes.unwrap_or(0);
+        let opens = Footprint::of(&described.spec, self.rows() as u32)?.memory_bytes();
+        let opens = opens.min(least + lists);
+        Ok((least + cached + cached.min(queries)).max(opens))
     }
 
     /// Searches with ever longer lists until the recall is reached.
