@@ -24,7 +24,9 @@ def published(tmp_path_factory, built):
 def test_it_answers_as_the_local_one_does(published, built, queries, mode):
     url, directory = published
     settings = {"cache": directory / mode, "cache_bytes": "8MB", "cache_mode": mode}
-    with pageway.open(built) as local, pageway.open(url, **settings) as remote:
+    # Vectors that memory holds are answered exactly: all of them in both.
+    settings["memory"] = "6MB"
+    with pageway.open(built, memory="6MB") as local, pageway.open(url, **settings) as remote:
         assert remote.path == url and len(remote) == len(local)
         mine, theirs = (index.search(queries, effort=40) for index in (remote, local))
         np.testing.assert_array_equal(mine.ids, theirs.ids)

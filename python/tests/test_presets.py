@@ -214,7 +214,7 @@ def test_what_is_left_out_is_as_in_the_form(tmp_path, vectors, form):
 
 
 def test_what_is_left_out_is_as_in_the_form_that_memory_holds(tmp_path, vectors):
-    settings = {**SIZES, "memory": 750_000, "queries": vectors[:40]}
+    settings = {**SIZES, "memory": 690_000, "queries": vectors[:40]}
 
     def spec(name, overrides):
         with pageway.build(tmp_path / name, vectors, overrides=overrides, **settings) as index:
