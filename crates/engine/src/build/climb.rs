@@ -236,26 +236,14 @@ impl<'c> Climb<'c> {
 
     /// What each query missed with each list, up to the last that it went to.
     fn noted_misses(&self, told: &[Option<f32>], marks: &[Vec<MissMark>]) -> NotedMisses<'_> {
-        let mut misses = vec![Vec::new(); told.len()];
         let first = marks
             .iter()
             .position(|marks| !marks.is_empty())
             .unwrap_or(0);
-        for (at, marks) in marks.iter().skip(first).enumerate() {
-            for mark in marks {
-                // Who found too few with a list before has no line from there.
-                if let Some(own) = misses.get_mut(mark.query).filter(|own| own.len() == at) {
-                    own.push(mark.missed);
-                }
-            }
-        }
-        let known = told.iter().zip(misses);
-        NotedMisses {
-            sizes: self.sizes.get(first..).unwrap_or_default(),
-            queries: known
-                .filter_map(|(own, misses)| Some(((*own)?, misses)))
-                .collect(),
-        }
+        let sizes = self.sizes.get(first..).unwrap_or_default();
+        let points = marks.iter().skip(first);
+        let points = points.map(|marks| marks.iter().map(|mark| (mark.query, mark.missed)));
+        NotedMisses::new(sizes, told, points)
     }
 
     fn row(&self, size: usize, marks: &[MissMark], missed: f64) -> CalibrationRow {

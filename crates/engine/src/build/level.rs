@@ -33,7 +33,31 @@ pub(super) fn times_missed(
     (!ratios.is_empty()).then_some(mean)
 }
 
-impl NotedMisses<'_> {
+impl<'n> NotedMisses<'n> {
+    /// Of queries of these dimensions, what some of them, by their places, missed with each size.
+    pub(super) fn new<P: Iterator<Item = (usize, f64)>>(
+        sizes: &'n [u32],
+        dimensions: &[Option<f32>],
+        points: impl Iterator<Item = P>,
+    ) -> Self {
+        let mut misses = vec![Vec::new(); dimensions.len()];
+        for (at, point) in points.enumerate() {
+            for (query, missed) in point {
+                // Who was not searched for with a list before has no line from there.
+                if let Some(own) = misses.get_mut(query).filter(|own| own.len() == at) {
+                    own.push(missed);
+                }
+            }
+        }
+        let known = dimensions.iter().zip(misses);
+        Self {
+            sizes,
+            queries: known
+                .filter_map(|(own, misses)| Some(((*own)?, misses)))
+                .collect(),
+        }
+    }
+
     /// Misses of all queries with the lists of a plan, beside those that it says.
     fn ratio(&self, plan: &ListPlan) -> Option<f64> {
         let pairs = self.queries.iter().filter_map(|(dimension, misses)| {

@@ -368,9 +368,7 @@ impl Measuring<'_> {
         let missed: Vec<_> = self.searched.iter().map(missed).collect();
         curve.dimension = self.plan.dimension_fit(first, &own, &missed);
         let times = self.times_missed(curve, &own, &missed);
-        if let Some((fit, times)) = curve.dimension.as_mut().zip(times)
-            && fit.is_wrong(times)
-        {
+        if let Some((fit, times)) = curve.dimension.as_mut().zip(times) {
             fit.correct(times);
         }
         Ok(())
@@ -386,21 +384,7 @@ impl Measuring<'_> {
     ) -> Option<f64> {
         let fit = curve.dimension.as_ref()?;
         let sizes: Vec<u32> = self.searched.iter().map(|(size, ..)| *size).collect();
-        let mut each = vec![Vec::new(); told.len()];
-        for (at, missed) in missed.iter().enumerate() {
-            for (query, missed) in missed {
-                if let Some(own) = each.get_mut(*query).filter(|own| own.len() == at) {
-                    own.push(*missed);
-                }
-            }
-        }
-        let known = told.iter().zip(each);
-        let noted = NotedMisses {
-            sizes: &sizes,
-            queries: known
-                .filter_map(|(own, misses)| Some(((*own)?, misses)))
-                .collect(),
-        };
+        let noted = NotedMisses::new(&sizes, told, missed.iter().map(|own| own.iter().copied()));
         let surface = Calibration {
             queries: told.len() as u32,
             held_out: self.plan.held_out.is_some(),

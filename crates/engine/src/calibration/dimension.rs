@@ -98,16 +98,11 @@ impl DimensionFit {
     /// are too many, dimensions tell nothing, as of rows of two kinds: all lists are of one size.
     pub(crate) fn correct(&mut self, times: f64) {
         let (least, most) = LEVELS;
-        if self.is_wrong(times) {
+        if self.exponent > 0.0 && times > most {
             (self.exponent, self.level) = (0.0, None);
         } else {
             self.level = Some(times.clamp(least, most) as f32);
         }
-    }
-
-    /// Whether that is more than longer lists make up for.
-    pub(crate) fn is_wrong(&self, times: f64) -> bool {
-        self.exponent > 0.0 && times > LEVELS.1
     }
 
     /// The power of the dimension that misses go with and no query is told, where that is known.

@@ -85,7 +85,7 @@ impl Common {
             }
         }
         let mut sum = Acknowledged::default();
-        let count = rows.rows.len() / rows.shape.row_bytes();
+        let count = pieces.count;
         let put = self.put_pieces((operation, rows), &mut pieces, (make_room, &mut sum));
         let put = put.map_err(|error| match sum.inserted + sum.replaced {
             0 => error,

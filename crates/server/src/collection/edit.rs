@@ -19,8 +19,8 @@ use crate::wire::{
 
 /// Points that are changed at once.
 const AT_ONCE: usize = 256;
-/// Ids of a filter at most.
-const FILTER_IDS: usize = 10_000;
+/// Ids of a condition: what the engine takes at most.
+pub(super) const FILTER_IDS: usize = 10_000;
 
 impl OpenCollection {
     /// Does an operation; gives its number, and the time until it was on the disk.

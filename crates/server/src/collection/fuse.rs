@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::json;
 
+use super::edit::FILTER_IDS;
 use super::open::OpenCollection;
 use super::output::{OutputWish, PointOutput};
 use super::search::SearchSettings;
@@ -16,9 +17,6 @@ pub(crate) type Scored = (PointId, f32);
 
 /// Standard deviations from the mean of its query at which a score becomes 0 or 1.
 const DEVIATIONS: f64 = 3.0;
-
-/// Ids of a condition: what the engine takes at most.
-const LIST_IDS: usize = 10_000;
 
 impl OpenCollection {
     /// Answers a query among the points that its prefetches find.
@@ -94,7 +92,7 @@ impl OpenCollection {
 
 /// A query of the vector alone, among some points, exactly.
 pub(crate) fn among_points(query: &Query, ids: &[PointId]) -> Query {
-    let lists = ids.chunks(LIST_IDS).map(|ids| json!({"has_id": ids}));
+    let lists = ids.chunks(FILTER_IDS).map(|ids| json!({"has_id": ids}));
     let among = json!({"should": lists.collect::<Vec<_>>()});
     let whole = match &query.filter {
         Some(filter) => json!({"must": [filter, among]}),
@@ -239,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_query_is_among_any_number_of_points() {
-        let ids = (0..=LIST_IDS as u64).map(PointId::Number);
+        let ids = (0..=FILTER_IDS as u64).map(PointId::Number);
         let ids: Vec<PointId> = ids.collect();
         let filter = among_points(&Query::default(), &ids).filter.unwrap();
         crate::wire::filter_of(&filter, &|_| None).unwrap();
