@@ -75,7 +75,7 @@ pub use doctor::{
     CpuReport, DepthReading, DoctorOptions, DoctorReport, SyncReading, SyncReport, doctor,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use execution::{NodeSet, QueryStats, Tolerance};
+pub use execution::{HeldOut, NodeSet, QueryStats, Tolerance};
 pub use filter::{Filter, FilterReport, Strategy};
 pub use index::{
     BackendReport, Description, FileDescription, Index, MAX_LIST_SIZE, MemoryReport, RecallReport,

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pageway_attributes::Schema;
-use pageway_types::{Metric, NodeId, VectorRead, VectorShape};
+use pageway_types::{Metric, VectorRead, VectorShape};
 
-use crate::execution::{NodeSet, QueryStats, Tolerance};
+use crate::execution::{HeldOut, NodeSet, QueryStats, Tolerance};
 use crate::filter::{Filter, FilterReport, Strategy};
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
@@ -365,8 +365,9 @@ pub struct Queries<'a> {
     pub rows: &'a [u8],
     /// Dimension and element type; those of the index.
     pub shape: VectorShape,
-    /// Per query, where it is a row of the index itself: that row, which must not be found.
-    pub held_out: Option<&'a [NodeId]>,
+    /// Per query, where it is a row of the index itself: that row and its copies, which must not be
+    /// found.
+    pub held_out: Option<&'a [HeldOut]>,
     /// The nodes that may be found, where not all may; in place of `held_out`.
     pub admitted: Option<&'a NodeSet>,
     /// Whether the attributes of what is found are wanted.
@@ -396,7 +397,7 @@ impl<'a> Queries<'a> {
 }
 
 setters!(Queries<'a> {
-    with_held_out: held_out = Option<&'a [NodeId]>,
+    with_held_out: held_out = Option<&'a [HeldOut]>,
     with_admitted: admitted = impl Into<Option<&'a NodeSet>>,
     with_wants_attributes: wants_attributes = bool,
     with_attribute_bytes: attribute_bytes = u64,

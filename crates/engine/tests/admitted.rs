@@ -12,8 +12,8 @@ use std::collections::HashSet;
 
 use common::{Random, Rows, distance};
 use pageway::{
-    Answers, BuildOptions, Effort, ElementType, ErrorKind, Index, MemoryWish, Metric, NodeId,
-    NodeSet, OpenOptions, Preset, Queries, SearchOptions, VectorRead,
+    Answers, BuildOptions, Effort, ElementType, ErrorKind, HeldOut, Index, MemoryWish, Metric,
+    NodeId, NodeSet, OpenOptions, Preset, Queries, SearchOptions, VectorRead,
 };
 
 const ROWS: usize = 3000;
@@ -176,7 +176,8 @@ fn nothing_is_found_in_an_empty_set() {
 #[test]
 fn a_set_and_held_out_rows_do_not_go_together() {
     let place = Place::new(Preset::DiskAnn, None);
-    let (set, held) = (some(0.5, 7), [NodeId(0); QUERIES]);
+    let set = some(0.5, 7);
+    let held = [(); QUERIES].map(|()| HeldOut::new(NodeId(0)));
     let queries = place
         .queries()
         .with_admitted(&set)

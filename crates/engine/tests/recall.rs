@@ -5,8 +5,8 @@ mod common;
 
 use common::Rows;
 use pageway::{
-    BuildOptions, CalibrateOptions, Effort, ElementType, ErrorKind, Index, NoProgress, OpenOptions,
-    Preset, Queries, RANKS, SearchOptions, UpdateOptions, Writer, verify,
+    BuildOptions, CalibrateOptions, Effort, ElementType, ErrorKind, Index, Metric, NoProgress,
+    OpenOptions, Preset, Queries, RANKS, SearchOptions, UpdateOptions, Writer, verify,
 };
 
 const ROWS: usize = 3000;
@@ -316,5 +316,73 @@ fn noisy(base: &Rows, count: usize) -> Rows {
     Rows {
         bytes: pairs.flat_map(moved).collect(),
         shape: base.shape,
+    }
+}
+
+/// Neighbour lists name one of some copies, and a row with a copy finds that at once: what stands
+/// for queries must neither hide the way to others nor be easier than queries are.
+#[test]
+fn rows_with_copies_stand_for_queries_too() {
+    let (base, queries) = rows(300);
+    let half = &base.bytes[..base.bytes.len() / 2];
+    for (metric, copies) in [
+        (Metric::L2, half),
+        (Metric::L2, &base.bytes[..]),
+        (Metric::InnerProduct, half),
+    ] {
+        let copied = Rows {
+            bytes: [&base.bytes[..], copies].concat(),
+            shape: base.shape,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(Preset::DiskAnn, 1).with_metric(metric);
+        copied.build(dir.path(), &options).unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let by_recall = |k| SearchOptions::nearest(k).with_effort(Effort::Recall(0.95));
+        for k in [1, 10] {
+            let what = format!("{metric:?}, {} copies, k {k}", copies.len());
+            let (got, list_size) = recall(&index, &queries, k, 0.95);
+            assert!(got >= 0.93 && list_size <= 80, "{what}: {got}, {list_size}");
+            let drawn = index.held_out_rows(300, 1).unwrap();
+            let told = index.measure_recall(&drawn.queries(), &by_recall(k), &NoProgress);
+            let told = told.unwrap().recall;
+            assert!(told >= 0.9, "{what}: {told} of rows");
+        }
+        let made = index.calibrate(None, &CalibrateOptions::default(), &NoProgress);
+        made.unwrap();
+        let (got, list_size) = recall(&index, &queries, 10, 0.95);
+        assert!(
+            got >= 0.93 && list_size <= 80,
+            "{metric:?}: {got}, {list_size}"
+        );
+    }
+}
+
+/// Where there is little else than copies, recall is measured all the same.
+#[test]
+fn rows_of_nothing_but_copies_are_calibrated() {
+    let (base, _) = rows(0);
+    let row_bytes = base.shape.row_bytes();
+    for (others, times) in [(0, 100), (0, 3), (3, 200), (100, 30)] {
+        let own = base.row(0).repeat(times);
+        let rows = Rows {
+            bytes: [&own, &base.bytes[row_bytes..][..others * row_bytes]].concat(),
+            shape: base.shape,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        rows.build(dir.path(), &options(Preset::DiskAnn, 1))
+            .unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let queries = Queries::new(base.row(0), base.shape);
+        let options = SearchOptions::nearest(2).with_effort(Effort::ListSize(100));
+        let found = index.search(&queries, &options).unwrap();
+        assert_eq!(found.distances, [0.0, 0.0], "{others} {times}");
+        let drawn = index.held_out_rows(50, 1).unwrap();
+        index
+            .measure_recall(&drawn.queries(), &options, &NoProgress)
+            .unwrap();
+        index
+            .calibrate(None, &CalibrateOptions::default(), &NoProgress)
+            .unwrap();
     }
 }

@@ -15,7 +15,7 @@ use std::path::Path;
 use common::{Rows, distance, nearest, smallest_that_works};
 use pageway::source::{IdSlice, VectorSlice};
 use pageway::{
-    Answers, BuildInput, BuildOptions, Effort, ElementType, ErrorKind, Index, MemoryPart,
+    Answers, BuildInput, BuildOptions, Effort, ElementType, ErrorKind, HeldOut, Index, MemoryPart,
     MemoryWish, Metric, NoProgress, NodeId, NodeSet, OpenOptions, Preset, Queries, SearchOptions,
     VectorRead, describe, verify,
 };
@@ -285,7 +285,7 @@ fn finds_copies(base: &Rows, index: &Index, what: &str) {
         assert_eq!(answers.distances[own], 0.0, "{what}: row {row}");
         assert_eq!(answers.rows[own] as usize, *row, "{what}");
         assert_eq!(answers.ids[own], user_id(*row as u64), "{what}");
-        nodes.push(NodeId(answers.nodes[own]));
+        nodes.push(HeldOut::new(NodeId(answers.nodes[own])));
     }
     let without = queries.with_held_out(Some(&nodes));
     let answers = index.search(&without, &listing(60)).unwrap();

@@ -5,11 +5,11 @@ use std::ops::Range;
 use pageway_types::{NodeId, Progress, RowId, VectorRead};
 use rayon::ThreadPool;
 
-use super::measure::{self, CalibrationPlan};
+use super::questions::CalibrationPlan;
 use super::sample::{read_rows, sample_rows};
 use crate::error::Result;
 use crate::index::Index;
-use crate::options::{BuildInput, BuildOptions, Queries};
+use crate::options::{BuildInput, BuildOptions};
 
 /// Rows of the data that stand in for queries, where there are none and more rows than one;
 /// ascending.
@@ -49,25 +49,11 @@ pub(super) fn plan(
     input: &BuildInput<'_>,
     options: &BuildOptions,
     (index, nodes): (&Index, Option<Vec<NodeId>>),
-    (pool, progress): (&ThreadPool, &dyn Progress),
+    work: (&ThreadPool, &dyn Progress),
 ) -> Result<CalibrationPlan> {
     let from = input.queries.unwrap_or(input.vectors);
     let rows = read_rows(from, &sampled(from, options))?;
-    let ranks = measure::ranks(index, &[], index.len() - u64::from(nodes.is_some()));
-    let mut asked = Queries::new(&rows, index.shape());
-    asked.held_out = nodes.as_deref();
-    let most = ranks.last().copied().unwrap_or(0);
-    let truth = index.exact(&asked, most, (pool, progress))?;
-    let held_out = nodes.is_some().then_some(&*rows);
-    let lift = measure::lift_of_rows(index, (held_out, options.seed))?;
-    Ok(CalibrationPlan {
-        lift,
-        rows,
-        held_out: nodes,
-        truth,
-        ranks,
-        threads: pool.current_num_threads(),
-    })
+    CalibrationPlan::new(index, (rows, nodes), (&[], options.seed), work)
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@
 use pageway_types::{Progress, Quiet};
 
 use super::level::{NotedMisses, times_missed};
-use super::measure::{CalibrationPlan, EXACT_RANKS, first_look};
+use super::measure::{EXACT_RANKS, first_look};
+use super::questions::CalibrationPlan;
 use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Misses};
 use crate::error::Result;
 use crate::execution::{Ladder, LadderNote};

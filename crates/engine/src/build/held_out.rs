@@ -4,14 +4,16 @@ use pageway_types::{NodeId, VectorRead, VectorShape};
 
 use super::sample::sample_rows;
 use crate::error::{Error, Result};
+use crate::execution::HeldOut;
 use crate::index::Index;
 use crate::options::Queries;
 
 /// Rows that live in segments of an index, drawn to measure recall with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeldOutRows {
-    pub(super) rows: Vec<u8>,
-    pub(super) nodes: Vec<NodeId>,
+    rows: Vec<u8>,
+    nodes: Vec<NodeId>,
+    held_out: Vec<HeldOut>,
     shape: VectorShape,
 }
 
@@ -21,10 +23,15 @@ impl HeldOutRows {
         &self.rows
     }
 
+    /// The raw rows, and their nodes.
+    pub(super) fn into_parts(self) -> (Vec<u8>, Vec<NodeId>) {
+        (self.rows, self.nodes)
+    }
+
     /// The rows as queries, each of which does not find itself.
     pub fn queries(&self) -> Queries<'_> {
         Queries {
-            held_out: Some(&self.nodes),
+            held_out: Some(&self.held_out),
             ..Queries::new(&self.rows, self.shape)
         }
     }
@@ -40,6 +47,7 @@ impl Index {
         let mut drawn = HeldOutRows {
             rows: Vec::new(),
             nodes: Vec::new(),
+            held_out: Vec::new(),
             shape: self.shape(),
         };
         for node in sample_rows(version.node_count().into(), count.max(1).into(), seed) {
@@ -51,8 +59,9 @@ impl Index {
             drawn.rows.resize(start + drawn.shape.row_bytes(), 0);
             self.read(node, drawn.rows.get_mut(start..).unwrap_or_default())?;
             drawn.nodes.push(own);
+            drawn.held_out.push(HeldOut::new(own));
         }
-        if drawn.nodes.is_empty() {
+        if drawn.held_out.is_empty() {
             let words = "no row to measure recall with is in a segment: flush, or give queries";
             return Err(Error::invalid(words));
         }

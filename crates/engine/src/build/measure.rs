@@ -4,20 +4,15 @@
 //! point costs about the same: the longer the lists, the fewer queries, as their recalls differ
 //! less then. A list shorter than k holds k and expands fewer.
 
-use pageway_types::{Metric, NodeId, Progress, Quiet};
+use pageway_types::{Progress, Quiet};
 
 use super::climb;
-use super::held_out::HeldOutRows;
 use super::level::{NotedMisses, times_missed};
-use crate::calibration::{
-    Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Likeness, Marks, Missed, Misses,
-    RANKS, marks,
-};
+use super::questions::CalibrationPlan;
+use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, Misses};
 use crate::error::Result;
-use crate::execution::{LOOKED_AT, Lift, local_dimension};
 use crate::index::Index;
 use crate::options::{Answers, Effort, Queries, SearchOptions};
-use crate::resolve;
 use crate::truth::{Found, Truth, recall, recall_p5};
 
 /// Expansions, or page reads where those are more, that a point costs, about: as many as there are
@@ -55,152 +50,8 @@ const FINE_UP_TO: u32 = 64;
 /// Longest list that is measured.
 const LONGEST_LIST: u32 = 8192;
 
-/// Ranks that are measured beside [`RANKS`] where one search notes what is found of all: lists go
-/// from shorter to longer than k there, which no line between two ranks follows.
-const RANKS_BETWEEN: [u32; 3] = [50, 200, 500];
-
-/// Rows whose lengths are looked at.
-const LENGTH_ROWS: u32 = 500;
-
 /// Neighbours up to which costs are those of exact distances.
 pub(super) const EXACT_RANKS: u32 = 10;
-
-/// Queries of a calibration with their truth.
-pub(crate) struct CalibrationPlan {
-    /// Raw rows of the index's shape.
-    pub(crate) rows: Vec<u8>,
-    /// Where the queries are rows of the data: their nodes, which must not be found.
-    pub(crate) held_out: Option<Vec<NodeId>>,
-    /// Exact neighbours, nodes of the index, as many as the largest rank.
-    pub(crate) truth: Truth,
-    /// Numbers of neighbours to measure, ascending.
-    pub(crate) ranks: Vec<u32>,
-    /// Threads that search. They share the memory of one, so that what is cached, and with it what
-    /// is measured, does not depend on how many there are.
-    pub(crate) threads: usize,
-    /// Under the inner product, what makes distances tell local dimensions.
-    pub(crate) lift: Option<Lift>,
-}
-
-impl CalibrationPlan {
-    /// Rows of some queries, and their nodes where those are held out.
-    pub(super) fn queries(&self, places: &[usize]) -> (Vec<u8>, Option<Vec<NodeId>>) {
-        let row_bytes = self.rows.len() / self.truth.query_count().max(1);
-        let row = |place: &usize| self.rows.get(place * row_bytes..(place + 1) * row_bytes);
-        let rows = places.iter().filter_map(row).flatten().copied().collect();
-        let node = |nodes: &Vec<NodeId>| {
-            let each = places.iter().filter_map(|place| nodes.get(*place));
-            each.copied().collect()
-        };
-        (rows, self.held_out.as_ref().map(node))
-    }
-
-    /// How what queries missed goes with the dimensions that a list of size `first` tells, beside
-    /// how it goes with those of true neighbours. `missed`: of some list sizes, queries and what
-    /// each missed.
-    pub(super) fn dimension_fit(
-        &self,
-        first: u32,
-        told: &[Option<f32>],
-        missed: &[Vec<(usize, f64)>],
-    ) -> Option<DimensionFit> {
-        let by_truth = fit_of(first, &self.true_dimensions(), missed);
-        Some(fit_of(first, told, missed)?.beside(by_truth.as_ref()))
-    }
-
-    /// Local dimensions of the queries by their true neighbours.
-    fn true_dimensions(&self) -> Vec<Option<f32>> {
-        let dimension = |query| {
-            let nearest = self.truth.distances_of(query).get(..=LOOKED_AT)?.iter();
-            let lift = self.lift_of(query);
-            local_dimension(&nearest.map(|own| own + lift).collect::<Vec<f32>>())
-        };
-        (0..self.truth.query_count()).map(dimension).collect()
-    }
-
-    /// How far the queries lie from their `k` nearest neighbours.
-    fn likeness(&self, k: usize) -> Option<Likeness> {
-        let own = |query| {
-            let (nearest, lift) = (
-                self.truth.distances_of(query).get(..k)?,
-                self.lift_of(query),
-            );
-            marks(&nearest.iter().map(|own| own + lift).collect::<Vec<f32>>())
-        };
-        let all: Vec<Marks> = (0..self.truth.query_count()).filter_map(own).collect();
-        Likeness::of(&all)
-    }
-
-    /// What is added to distances from the query at a place.
-    fn lift_of(&self, place: usize) -> f32 {
-        self.lift.map_or(0.0, |lift| {
-            let (row, _) = self.queries(&[place]);
-            lift.of(&row)
-        })
-    }
-}
-
-/// How what queries missed goes with their dimensions.
-fn fit_of(
-    first: u32,
-    dimensions: &[Option<f32>],
-    missed: &[Vec<(usize, f64)>],
-) -> Option<DimensionFit> {
-    let of_dimensions = |each: &Vec<(usize, f64)>| {
-        let told = each.iter().filter_map(|(query, missed)| {
-            let dimension = dimensions.get(*query).copied().flatten()?;
-            Some((f64::from(dimension).ln(), *missed))
-        });
-        let (logs, misses) = told.unzip();
-        Missed { logs, misses }
-    };
-    let missed: Vec<Missed> = missed.iter().map(of_dimensions).collect();
-    let known: Vec<f32> = dimensions.iter().flatten().copied().collect();
-    DimensionFit::of(first, &known, &missed)
-}
-
-/// How distances to rows of an index tell local dimensions: under the inner product by the longest
-/// of some, or of those that are `held_out`.
-///
-/// # Errors
-/// As reads.
-pub(super) fn lift_of_rows(
-    index: &Index,
-    (held_out, seed): (Option<&[u8]>, u64),
-) -> Result<Option<Lift>> {
-    if index.metric() != Metric::InnerProduct {
-        return Ok(None);
-    }
-    let drawn = match held_out {
-        Some(_) => None,
-        None => Some(index.held_out_rows(LENGTH_ROWS, seed)?),
-    };
-    let rows = held_out.or(drawn.as_ref().map(HeldOutRows::raw));
-    let rows = rows
-        .unwrap_or_default()
-        .chunks_exact(index.shape().row_bytes());
-    let squared_norm = resolve::kernels()?.squared_norm(index.shape().element);
-    let longest = rows.map(squared_norm).fold(0.0, f32::max).sqrt();
-    Ok(Some(Lift {
-        longest,
-        squared_norm,
-    }))
-}
-
-/// The usual ranks and `others`, as far as there are so many neighbours; ascending.
-pub(super) fn ranks(index: &Index, others: &[u32], neighbors: u64) -> Vec<u32> {
-    let most = u32::try_from(neighbors).unwrap_or(u32::MAX).max(1);
-    let between: &[u32] = if index.notes_lists() {
-        &RANKS_BETWEEN
-    } else {
-        &[]
-    };
-    let all = RANKS.iter().chain(between).chain(others);
-    let mut ranks: Vec<u32> = all.map(|rank| (*rank).clamp(1, most)).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    ranks
-}
 
 /// Measures curves for some k, each until recall is enough, stops growing, or the memory for
 /// searches ends it.

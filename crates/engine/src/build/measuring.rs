@@ -4,6 +4,7 @@ use super::budget::{BuildPlan, STAGE_BYTES};
 use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
 use crate::calibration::RANKS;
 use crate::error::Result;
+use crate::index::MOST_COPIES;
 use crate::memory::format_bytes;
 use crate::options::BuildOptions;
 use crate::plan::least_memory;
@@ -73,7 +74,8 @@ impl BuildPlan {
         let queries = u64::from(options.calibration_queries);
         // The row twice, its truth, and what each search cost; then the answers of some, or what
         // all note, which is less.
-        let per_query = 2 * self.row_bytes() + u64::from(most) * (4 + 4) + 200;
+        let neighbors = u64::from(most) + MOST_COPIES as u64;
+        let per_query = 2 * self.row_bytes() + neighbors * (4 + 4) + 200;
         let answers = (queries * u64::from(most)).min(MAX_ANSWERS as u64);
         STAGE_BYTES + queries * per_query + answers * ANSWER_BYTES
     }

@@ -55,6 +55,7 @@ mod phases;
 mod piecewise;
 mod pipeline;
 mod places;
+mod questions;
 mod reach;
 mod recalibrate;
 #[cfg(test)]

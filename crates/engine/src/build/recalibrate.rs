@@ -4,9 +4,8 @@
 
 use pageway_types::Progress;
 
-use super::held_out::HeldOutRows;
-use super::measure::{self, CalibrationPlan};
-
+use super::measure;
+use super::questions::CalibrationPlan;
 use super::sample::sample_rows;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
@@ -114,7 +113,7 @@ impl Index {
             return Err(Error::invalid("a calibration needs a query or a row"));
         }
         let chosen = sample_rows(count, options.queries.max(1).into(), !options.seed);
-        let (rows, held_out) = match queries {
+        let asked = match queries {
             Some(queries) if queries.shape == shape => {
                 let row_bytes = shape.row_bytes();
                 let row = |at: &u64| {
@@ -131,27 +130,13 @@ impl Index {
                 return Err(Error::invalid(words));
             }
             None => {
-                let HeldOutRows { rows, nodes, .. } =
-                    self.held_out_rows(options.queries, !options.seed)?;
+                let drawn = self.held_out_rows(options.queries, !options.seed)?;
+                let (rows, nodes) = drawn.into_parts();
                 (rows, Some(nodes))
             }
         };
-        let ranks = measure::ranks(self, &options.k, self.len() - u64::from(held_out.is_some()));
-        let mut asked = Queries::new(&rows, shape);
-        asked.held_out = held_out.as_deref();
-        let most = ranks.last().copied().unwrap_or(0);
         let pool = thread_pool(0)?;
-        let truth = self.exact(&asked, most, (&pool, progress))?;
-        let own = held_out.is_some().then_some(&*rows);
-        let lift = measure::lift_of_rows(self, (own, options.seed))?;
-        Ok(CalibrationPlan {
-            lift,
-            rows,
-            held_out,
-            truth,
-            ranks,
-            threads: 0,
-        })
+        CalibrationPlan::new(self, asked, (&options.k, options.seed), (&pool, progress))
     }
 
     /// Puts a calibration into the manifest of the index on disk, where that is still this one.

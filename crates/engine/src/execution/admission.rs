@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!              leads on   is an answer
-//!   hidden        no          no        a row that is its own query
+//!   hidden        no          no        a row that is its own query, and its
+//!                                       copies
 //!   admitted      yes         yes
 //!   neither       yes         no        a row that was deleted, or is outside of the set that is
 //!                                       searched
@@ -12,6 +13,41 @@
 use pageway_types::NodeId;
 
 use super::dead::DeadSet;
+
+/// The rows of an index that a query is: one, and its copies. Walks pass over them as if they were
+/// not there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HeldOut {
+    /// Ascending.
+    nodes: Vec<NodeId>,
+}
+
+impl HeldOut {
+    /// One row.
+    pub fn new(node: NodeId) -> Self {
+        Self { nodes: vec![node] }
+    }
+
+    /// The same row and others.
+    pub(crate) fn and(mut self, others: impl IntoIterator<Item = NodeId>) -> Self {
+        self.nodes.extend(others);
+        self.nodes.sort_unstable();
+        self.nodes.dedup();
+        self
+    }
+
+    /// Whether a node is one of them.
+    #[inline]
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.nodes.binary_search(&node).is_ok()
+    }
+
+    /// Those of `count` nodes from `first` on.
+    fn between(&self, first: u32, count: u32) -> impl Iterator<Item = NodeId> + '_ {
+        let is_in = move |node: &NodeId| node.0.checked_sub(first).is_some_and(|at| at < count);
+        self.nodes.iter().copied().filter(is_in)
+    }
+}
 
 /// A set of nodes of an index, by number.
 ///
@@ -110,17 +146,17 @@ enum Rule<'q> {
     /// Every node.
     #[default]
     All,
-    /// Every node but one, which is passed over as if it were not there.
-    AllBut(NodeId),
+    /// Every node but some, by numbers that nodes have from `base` on.
+    AllBut { held: &'q HeldOut, base: u32 },
     /// Those of a set, which numbers the nodes from `base` on.
     Within { set: &'q NodeSet, base: u32 },
 }
 
 impl<'q> Admission<'q> {
-    /// Every node but one, which is passed over.
-    pub(crate) fn all_but(hidden: NodeId) -> Self {
+    /// Every node but some.
+    pub(crate) fn all_but(held: &'q HeldOut) -> Self {
         Self {
-            rule: Rule::AllBut(hidden),
+            rule: Rule::AllBut { held, base: 0 },
             dead: None,
         }
     }
@@ -137,7 +173,7 @@ impl<'q> Admission<'q> {
     pub(super) fn listed(self, count: u32) -> impl Iterator<Item = NodeId> + use<'q> {
         let (set, base) = match self.rule {
             Rule::Within { set, base } => (Some(set), base),
-            Rule::All | Rule::AllBut(_) => (None, 0),
+            Rule::All | Rule::AllBut { .. } => (None, 0),
         };
         let nodes = set
             .into_iter()
@@ -152,9 +188,9 @@ impl<'q> Admission<'q> {
     pub(crate) fn of_segment(self, base: u32, count: u32, dead: Option<&'q DeadSet>) -> Self {
         let rule = match self.rule {
             Rule::All => Rule::All,
-            Rule::AllBut(node) => match node.0.checked_sub(base) {
-                Some(own) if own < count => Rule::AllBut(NodeId(own)),
-                _ => Rule::All,
+            Rule::AllBut { held, .. } => match held.between(base, count).next() {
+                Some(_) => Rule::AllBut { held, base },
+                None => Rule::All,
             },
             Rule::Within { set, .. } => Rule::Within { set, base },
         };
@@ -165,7 +201,10 @@ impl<'q> Admission<'q> {
     /// Whether a node is passed over as if it were not there.
     #[inline]
     pub(crate) fn hides(self, node: NodeId) -> bool {
-        matches!(self.rule, Rule::AllBut(hidden) if hidden == node)
+        match self.rule {
+            Rule::AllBut { held, base } => held.contains(NodeId(base + node.0)),
+            Rule::All | Rule::Within { .. } => false,
+        }
     }
 
     /// Whether a node may be an answer.
@@ -173,7 +212,7 @@ impl<'q> Admission<'q> {
     pub(crate) fn admits(self, node: NodeId) -> bool {
         let admitted = match self.rule {
             Rule::All => true,
-            Rule::AllBut(hidden) => hidden != node,
+            Rule::AllBut { held, base } => !held.contains(NodeId(base + node.0)),
             Rule::Within { set, base } => set.contains(NodeId(base + node.0)),
         };
         admitted && !self.dead.is_some_and(|dead| dead.contains(node))
@@ -184,10 +223,12 @@ impl<'q> Admission<'q> {
     pub(crate) fn mask(self, first: u32) -> u32 {
         let admitted = match self.rule {
             Rule::All => u32::MAX,
-            Rule::AllBut(hidden) => match hidden.0.checked_sub(first) {
-                Some(at) if at < u32::BITS => !(1 << at),
-                _ => u32::MAX,
-            },
+            Rule::AllBut { held, base } => {
+                let hidden = held.between(base + first, u32::BITS);
+                hidden.fold(u32::MAX, |mask, node| {
+                    mask & !(1 << (node.0 - base - first))
+                })
+            }
             Rule::Within { set, base } => set.mask(base + first),
         };
         self.dead
@@ -225,7 +266,7 @@ mod tests {
             nodes in prop::collection::btree_set(0u32..300, 0..80),
             base in 0u32..100,
             first in 0u32..250,
-            hidden in 0u32..300,
+            hidden in prop::collection::vec(0u32..300, 1..5),
             dead in prop::collection::btree_set(0u32..300, 0..80),
         ) {
             let set = NodeSet::new(nodes.iter().map(|node| NodeId(*node)));
@@ -234,9 +275,10 @@ mod tests {
             for node in &dead {
                 gone.insert(NodeId(*node));
             }
+            let held = HeldOut::new(NodeId(hidden[0])).and(hidden.iter().map(|own| NodeId(*own)));
             let rules = [
                 Admission::default(),
-                Admission::all_but(NodeId(hidden)),
+                Admission::all_but(&held),
                 Admission::within(&set),
             ];
             let both = |rule| [(rule, None), (rule, Some(&gone))];
@@ -246,6 +288,7 @@ mod tests {
                     let node = NodeId(first + at);
                     let bit = admission.mask(first) >> at & 1 == 1;
                     prop_assert_eq!(bit, admission.admits(node));
+                    prop_assert!(!(bit && admission.hides(node)));
                     prop_assert!(!bit || dead.is_none_or(|dead| !dead.contains(node)));
                 }
             }
@@ -262,10 +305,12 @@ mod tests {
 
     #[test]
     fn a_hidden_node_is_hidden_in_its_own_segment_alone() {
-        let admission = Admission::all_but(NodeId(25));
+        let held = HeldOut::new(NodeId(25)).and([NodeId(3), NodeId(25)]);
+        let admission = Admission::all_but(&held);
         let own = |base, count| admission.of_segment(base, count, None);
         assert!(own(20, 10).hides(NodeId(5)) && !own(20, 10).admits(NodeId(5)));
         assert!(!own(0, 20).hides(NodeId(5)) && own(0, 20).admits(NodeId(19)));
+        assert!(own(0, 20).hides(NodeId(3)) && !own(20, 10).hides(NodeId(3)));
         assert!(matches!(own(26, 10).rule, Rule::All));
         assert!(admission.is_open());
     }

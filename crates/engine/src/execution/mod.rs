@@ -46,7 +46,7 @@ mod walk;
 mod widen;
 
 pub(crate) use admission::Admission;
-pub use admission::NodeSet;
+pub use admission::{HeldOut, NodeSet};
 pub(crate) use among::WalkAmong;
 pub(crate) use dead::DeadSet;
 pub use driver::{ReadPlace, ReadTrace, ReadTurn};

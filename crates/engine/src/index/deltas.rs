@@ -220,7 +220,7 @@ fn admits(queries: &Queries<'_>, query: usize, node: u32) -> bool {
     let among = queries
         .admitted
         .is_none_or(|set| set.contains(NodeId(node)));
-    among && hidden.is_none_or(|hidden| hidden.0 != node)
+    among && hidden.is_none_or(|hidden| !hidden.contains(NodeId(node)))
 }
 
 impl Answer {

@@ -150,7 +150,7 @@ impl VectorScan<'_> {
 
     fn is_held_out(&self, query: usize, node: u32) -> bool {
         let own = self.queries.held_out.and_then(|nodes| nodes.get(query));
-        own.is_some_and(|own| own.0 == node)
+        own.is_some_and(|own| own.contains(NodeId(node)))
     }
 }
 

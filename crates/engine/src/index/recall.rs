@@ -2,12 +2,14 @@
 
 use std::io;
 
-use pageway_types::{Progress, RowId, VectorRead, VectorShape};
+use pageway_types::{NodeId, Progress, RowId, VectorRead, VectorShape};
 use rayon::ThreadPool;
 use serde::Serialize;
 
-use super::Index;
+use super::collect::Answer;
+use super::{CopyTest, Index, MOST_COPIES};
 use crate::error::{Error, Result};
+use crate::execution::HeldOut;
 use crate::options::{Answers, Queries, SearchOptions};
 use crate::source::VectorSlice;
 use crate::storage::TRANSFER_BYTES;
@@ -55,8 +57,10 @@ impl Index {
                 "recall is of the k nearest: leave the radius out",
             ));
         }
-        let answers = self.search_with(queries, options, progress)?;
         let exact = options.with_exact(true);
+        let apart = self.apart_from_copies(queries, &exact, progress)?;
+        let queries = &queries.with_held_out(apart.as_deref());
+        let answers = self.search_with(queries, options, progress)?;
         let truth = self.search_with(queries, &exact, progress)?;
         let recalls = shares_found(&answers, &truth);
         let mean = |sum: f64| sum / recalls.len() as f64;
@@ -71,19 +75,48 @@ impl Index {
         })
     }
 
-    /// Exact neighbours of `queries`, as node numbers.
-    pub(crate) fn exact(
+    /// The rows that stand for queries with their copies, where they are not too many.
+    fn apart_from_copies(
         &self,
         queries: &Queries<'_>,
+        exact: &SearchOptions,
+        progress: &dyn Progress,
+    ) -> Result<Option<Vec<HeldOut>>> {
+        let Some(held_out) = queries.held_out else {
+            return Ok(None);
+        };
+        let test = CopyTest::of(self)?;
+        let wide = u64::from(exact.k) + MOST_COPIES as u64 + 1;
+        let wide = wide.min(self.len().max(exact.k.into())) as u32;
+        let near = self.search_with(queries, &exact.with_k(wide), progress)?;
+        let rows = queries.rows.chunks_exact(self.shape().row_bytes());
+        let own = held_out.iter().zip(rows).enumerate();
+        let with_copies = own.map(|(query, (own, row))| {
+            let near: Vec<Answer> = near.of_query(query).collect();
+            let distances: Vec<f32> = near.iter().map(|other| other.distance).collect();
+            let copies = test.places(row, &distances);
+            if copies.len() > MOST_COPIES {
+                return own.clone();
+            }
+            let copy = |place: usize| near.get(place).map(|other| NodeId(other.node));
+            own.clone().and(copies.into_iter().filter_map(copy))
+        });
+        Ok(Some(with_copies.collect()))
+    }
+
+    /// Exact neighbours of raw rows, as node numbers. `own`: where they are rows of segments, their
+    /// nodes, which are not among them.
+    pub(crate) fn exact(
+        &self,
+        (rows, own): (&[u8], Option<&[NodeId]>),
         k: u32,
         (pool, progress): (&ThreadPool, &dyn Progress),
     ) -> Result<Truth> {
         // The base is the index itself, whose rows are its nodes.
-        let held_out: Option<Vec<RowId>> = queries
-            .held_out
-            .map(|nodes| nodes.iter().map(|node| RowId(node.0)).collect());
+        let held_out: Option<Vec<RowId>> =
+            own.map(|nodes| nodes.iter().map(|node| RowId(node.0)).collect());
         let question = ExactQuestion {
-            queries: VectorSlice::new(queries.rows, self.shape())?,
+            queries: VectorSlice::new(rows, self.shape())?,
             metric: self.metric(),
             k: k as usize,
             exclude: held_out.as_deref(),

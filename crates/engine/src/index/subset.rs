@@ -1,8 +1,7 @@
 //! Some of the queries of a call, searched on their own.
 
-use pageway_types::NodeId;
-
 use super::collect::Answer;
+use crate::execution::HeldOut;
 use crate::execution::driver::Outcomes;
 use crate::options::{Answers, Queries};
 
@@ -11,7 +10,7 @@ pub(super) struct QuerySubset<'p> {
     /// Which of the call, ascending.
     places: &'p [usize],
     rows: Vec<u8>,
-    held_out: Option<Vec<NodeId>>,
+    held_out: Option<Vec<HeldOut>>,
 }
 
 impl<'p> QuerySubset<'p> {
@@ -19,9 +18,9 @@ impl<'p> QuerySubset<'p> {
     pub(super) fn of(queries: &Queries<'_>, places: &'p [usize]) -> Self {
         let row_bytes = queries.shape.row_bytes();
         let row = |place: &usize| queries.rows.get(place * row_bytes..(place + 1) * row_bytes);
-        let nodes = |nodes: &[NodeId]| {
+        let nodes = |nodes: &[HeldOut]| {
             let each = places.iter().filter_map(|place| nodes.get(*place));
-            each.copied().collect()
+            each.cloned().collect()
         };
         Self {
             places,

@@ -12,8 +12,8 @@ use super::super::ranking::Neighbor;
 use super::super::route::Route;
 use super::super::scratch::{IndexShape, Scratch, ScratchShape};
 use super::super::{
-    Admission, CallLists, Finished, Goal, LadderNote, MetRows, NodeSet, Query, QueryLadder,
-    QuerySizes, Search, Segment, Tolerance,
+    Admission, CallLists, Finished, Goal, HeldOut, LadderNote, MetRows, NodeSet, Query,
+    QueryLadder, QuerySizes, Search, Segment, Tolerance,
 };
 use super::ReadTrace;
 use crate::error::{Error, ErrorKind, Result};
@@ -205,7 +205,7 @@ pub(crate) struct Job<'j> {
     /// Bytes of a row.
     pub(crate) row_bytes: usize,
     /// Per query the row that must not be found.
-    pub(crate) held_out: Option<&'j [NodeId]>,
+    pub(crate) held_out: Option<&'j [HeldOut]>,
     /// What may be found, where that is not everything.
     pub(crate) admitted: Option<&'j NodeSet>,
     /// How long their lists are.
@@ -232,10 +232,10 @@ impl<'j> Job<'j> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
         let start = index.checked_mul(self.row_bytes)?;
         let vector = self.rows.get(start..start.checked_add(self.row_bytes)?)?;
-        let held_out = self.held_out.and_then(|nodes| nodes.get(index).copied());
+        let held_out = self.held_out.and_then(|own| own.get(index));
         let admission = match (self.admitted, held_out) {
             (Some(set), _) => Admission::within(set),
-            (None, Some(node)) => Admission::all_but(node),
+            (None, Some(own)) => Admission::all_but(own),
             (None, None) => Admission::default(),
         };
         Some((
