@@ -242,9 +242,9 @@ impl<'c> Climb<'c> {
             .position(|marks| !marks.is_empty())
             .unwrap_or(0);
         let sizes = self.sizes.get(first..).unwrap_or_default();
-        let points = marks.iter().skip(first);
-        let points = points.map(|marks| marks.iter().map(|mark| (mark.query, mark.missed)));
-        NotedMisses::new(sizes, told, points)
+        let noted = marks.iter().skip(first);
+        let noted = noted.map(|marks| marks.iter().map(|mark| (mark.query, mark.missed)));
+        NotedMisses::new(sizes, told, noted)
     }
 
     fn row(&self, size: usize, marks: &[MissMark], missed: f64) -> CalibrationRow {

@@ -38,11 +38,11 @@ impl<'n> NotedMisses<'n> {
     pub(super) fn new<P: Iterator<Item = (usize, f64)>>(
         sizes: &'n [u32],
         dimensions: &[Option<f32>],
-        points: impl Iterator<Item = P>,
+        noted: impl Iterator<Item = P>,
     ) -> Self {
         let mut misses = vec![Vec::new(); dimensions.len()];
-        for (at, point) in points.enumerate() {
-            for (query, missed) in point {
+        for (at, each) in noted.enumerate() {
+            for (query, missed) in each {
                 // Who was not searched for with a list before has no line from there.
                 if let Some(own) = misses.get_mut(query).filter(|own| own.len() == at) {
                     own.push(missed);
