@@ -20,7 +20,7 @@ mod scan;
 mod tests;
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use chunk::Chunk;
 pub(crate) use chunk::{NewRows, RowDocument};
@@ -90,6 +90,8 @@ pub(crate) struct Delta {
     next: OnceLock<Arc<Self>>,
     /// Edges to its rows.
     overlay: Option<Overlay>,
+    /// Held while a change is made visible, here, in deltas before it, and in segments.
+    changing: Arc<RwLock<()>>,
 }
 
 /// A delta as it is at a moment.
@@ -114,6 +116,7 @@ impl Delta {
             dead: AtomicU32::new(0),
             next: OnceLock::new(),
             overlay: form.links.map(Overlay::new),
+            changing: Arc::default(),
         }
     }
 
@@ -121,8 +124,21 @@ impl Delta {
     pub(crate) fn following(&self) -> Self {
         Self {
             base: self.moment(),
+            changing: Arc::clone(&self.changing),
             ..Self::new(self.form)
         }
+    }
+
+    /// Held while a change is made visible, so that nobody counts half of it.
+    pub(crate) fn changing(&self) -> RwLockWriteGuard<'_, ()> {
+        self.changing
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As long as this is held no change is made visible.
+    pub(crate) fn at_rest(&self) -> RwLockReadGuard<'_, ()> {
+        self.changing.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds edges to the rows that are appended next.

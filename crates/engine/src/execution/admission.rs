@@ -108,6 +108,16 @@ impl NodeSet {
         self.count == 0
     }
 
+    /// How many dead nodes of a segment whose nodes are numbered from `base` on are in the set.
+    pub(crate) fn count_in(&self, base: u32, dead: &DeadSet) -> u64 {
+        let of_word = |(at, word): (u32, u64)| {
+            let first = base + at * u64::BITS;
+            let own = u64::from(self.mask(first)) | u64::from(self.mask(first + 32)) << 32;
+            u64::from((own & word).count_ones())
+        };
+        (0..).zip(dead.words()).map(of_word).sum()
+    }
+
     /// Those of `count` nodes from `first` on that are in the set.
     fn between(&self, first: u32, count: u32) -> impl Iterator<Item = u32> + use<'_> {
         let end = first.saturating_add(count);
@@ -293,6 +303,8 @@ mod tests {
                 }
             }
             let own = Admission::within(&set).of_segment(base, 290, Some(&gone));
+            let lost = dead.iter().filter(|own| **own < 290 && set.contains(NodeId(base + **own)));
+            prop_assert_eq!(set.count_in(base, &gone), lost.count() as u64);
             let listed: Vec<u32> = own.listed(290).map(|node| node.0).collect();
             let admitted = (0..290).filter(|node| own.admits(NodeId(*node)));
             prop_assert_eq!(listed, admitted.collect::<Vec<u32>>());

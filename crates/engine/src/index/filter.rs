@@ -33,15 +33,21 @@ impl Index {
     /// aside; `Corrupt` or `Io` as files are.
     pub fn count(&self, filter: &Filter) -> Result<u64> {
         self.follow()?;
-        let version = self.version();
-        let matched = self.matching(&version, filter)?;
-        let mut rows = 0;
-        for view in version.views() {
+        let (mut rows, views) = loop {
+            let version = self.version();
+            let matched = self.matching(&version, filter)?;
+            let counted = version.living_of(&matched.set);
+            // Rows of segments that were replaced die in the segments that took their place.
+            if self.version().number == version.number {
+                break counted;
+            }
+        };
+        for view in views {
             view.each_living(|row, id, _| {
                 rows += u64::from(filter.matches_row(id, view.document(row)));
             });
         }
-        Ok(matched.living + rows)
+        Ok(rows)
     }
 
     /// Shows the ids of the rows that match a filter now, some thousands at a time; of rows that

@@ -89,7 +89,14 @@ pub struct Index {
 impl Index {
     /// Number of vectors that a search may find.
     pub fn len(&self) -> u64 {
-        self.head.get().living()
+        loop {
+            let version = self.head.get();
+            let rows = version.living();
+            // Rows of segments that were replaced die in the segments that took their place.
+            if self.head.get().number == version.number {
+                return rows;
+            }
+        }
     }
 
     /// Whether there are none: of an index that was made to be filled, or emptied.

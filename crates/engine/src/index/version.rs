@@ -7,10 +7,10 @@ use pageway_types::NodeId;
 
 use super::choice::KnownPlans;
 use crate::calibration::Calibration;
-use crate::delta::{Delta, Numbering};
+use crate::delta::{Delta, DeltaView, Numbering};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{WorkerShape, WorkerSite};
-use crate::execution::{IndexShape, Segment};
+use crate::execution::{IndexShape, NodeSet, Segment};
 use crate::manifest::Manifest;
 use crate::memory::Ledger;
 use crate::plan::FOR_SEARCHES;
@@ -103,11 +103,30 @@ impl Version {
         dead.map(|dead| u64::from(dead.len())).sum()
     }
 
-    /// Rows that live, in segments and deltas.
+    /// Rows that live, in segments and deltas, at one moment.
     pub(crate) fn living(&self) -> u64 {
-        let nodes = u64::from(self.node_count()).saturating_sub(self.dead_count());
-        let rows = self.deltas.iter().map(|delta| u64::from(delta.living()));
-        nodes + rows.sum::<u64>()
+        self.at_rest(|| {
+            let nodes = u64::from(self.node_count()).saturating_sub(self.dead_count());
+            let rows = self.chain().map(|delta| u64::from(delta.living()));
+            nodes + rows.sum::<u64>()
+        })
+    }
+
+    /// Those of a set of nodes that live, and the rows of deltas, at one moment.
+    pub(super) fn living_of(&self, set: &NodeSet) -> (u64, Vec<DeltaView>) {
+        self.at_rest(|| {
+            let dead = self.segments.iter().filter_map(|segment| {
+                let own = segment.dead.as_deref().filter(|dead| dead.len() > 0)?;
+                Some(set.count_in(segment.base, own))
+            });
+            (set.len() - dead.sum::<u64>(), self.views())
+        })
+    }
+
+    /// Looks while nothing changes.
+    fn at_rest<T>(&self, look: impl FnOnce() -> T) -> T {
+        let _rest = self.deltas.last().map(|delta| delta.at_rest());
+        look()
     }
 
     /// Whether a node of a segment died.

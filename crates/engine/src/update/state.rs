@@ -339,6 +339,8 @@ impl State {
 
     /// Makes a decided batch visible: first what comes, then the deaths of what it replaces.
     fn apply(&mut self, batch: &Batch) -> Done {
+        let active = Arc::clone(&self.active);
+        let _changing = active.changing();
         if batch.operation.puts() {
             let own = batch.effect.kills.iter().filter_map(|kill| match kill {
                 Place::Delta { frozen: false, row } => Some(*row),

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use pageway_types::{Metric, NoProgress};
+use pageway_types::{IdSet, Metric, NoProgress};
 
 use super::model::{Model, SHAPE, open};
 use crate::Durability;
+use crate::filter::Filter;
 use crate::options::{Effort, Queries, SearchOptions};
 use crate::update::{CreateOptions, Rows, Writer};
 
@@ -53,6 +54,46 @@ fn a_row_that_is_replaced_all_the_time_is_found_once_each_time() {
             }
             writer.delete(&[10 + number], Durability::Deferred).unwrap();
             round.store(number + 1, Ordering::Release);
+            match number % 8 {
+                3 => writer.flush(&NoProgress).unwrap(),
+                7 => {
+                    writer.merge(number % 16 == 7, &NoProgress).unwrap();
+                }
+                _ => {}
+            }
+        }
+        drop(stop);
+    });
+}
+
+#[test]
+fn rows_that_are_replaced_are_counted_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = CreateOptions::new(SHAPE, Metric::L2)
+        .with_degree(12)
+        .with_expected(2000);
+    Writer::create(dir.path(), &options).unwrap();
+    let writer = open(dir.path());
+    let mut model = Model::new(3);
+    let rows = model.rows(200).concat();
+    let ids: Vec<u64> = (0..200).collect();
+    let put = Rows::new(&rows, SHAPE).with_durability(Durability::Deferred);
+    let put = put.with_ids(&ids[..]);
+    writer.upsert(&put).unwrap();
+    let done = AtomicBool::new(false);
+    let stop = Finally(&done);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let filter = Filter::ids((0..150).collect::<IdSet>());
+                while !done.load(Ordering::Relaxed) {
+                    assert_eq!(writer.index().len(), 200);
+                    assert_eq!(writer.index().count(&filter).unwrap(), 150);
+                }
+            });
+        }
+        for number in 0..200 {
+            writer.upsert(&put).unwrap();
             match number % 8 {
                 3 => writer.flush(&NoProgress).unwrap(),
                 7 => {
