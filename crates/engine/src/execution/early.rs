@@ -172,6 +172,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
         // The last is handed out first.
         frontier.reverse();
+        // Other segments are to see bounds of all candidates, or none.
+        scratch.bounds.forget();
         self.scratch.keys = keys;
     }
 
