@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import as_keys, numbers
+from ._arrays import as_keys, checked_count, numbers
 from ._attributes import Filter, as_filter, from_json
 from ._sources.batches import Batch
 from .errors import InvalidInputError, naming
@@ -158,12 +158,12 @@ class StoredVectors:
         Raises
         ------
         InvalidInputError
-            What is no filter; a limit of 0.
+            What is no filter; a limit of 0; numbers that are negative.
         CorruptError, StorageError
             A page that is damaged or cannot be read.
         """
         parts = bool(vectors), bool(attributes)
-        start = int(offset), int(limit)
+        start = checked_count("offset", offset, 2**64 - 1), checked_count("limit", limit)
         with naming(self.path):
             found = self._native.scroll(as_filter(filter), start, parts)
         return RowPage(self._as_rows(found, parts), found[3])

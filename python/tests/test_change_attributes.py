@@ -79,4 +79,7 @@ def test_what_cannot_be_is_refused(index):
         index.set([1], 0)
     with pytest.raises(pageway.InvalidInputError, match="limit|rows at a time"):
         index.scroll(limit=0)
+    for own in ({"limit": -1}, {"offset": -1}, {"offset": 2**64}):
+        with pytest.raises(pageway.InvalidInputError, match="must be between 0"):
+            index.scroll(**own)
     assert len(index) == 1

@@ -233,7 +233,7 @@ fn few_rows_are_calibrated_for_as_many_neighbours_as_they_have() {
             .unwrap();
         let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
         let last = index.calibration().curves.last().map(|curve| curve.k);
-        assert_eq!(last, Some(rows as u32 - 1));
+        assert_eq!(last, Some(rows as u32));
         for k in [1, rows as u32] {
             let query = Queries::new(base.row(0), base.shape);
             let search = SearchOptions::nearest(k).with_effort(Effort::Recall(0.9));
@@ -384,5 +384,43 @@ fn rows_of_nothing_but_copies_are_calibrated() {
         index
             .calibrate(None, &CalibrateOptions::default(), &NoProgress)
             .unwrap();
+    }
+}
+
+/// A graph of few rows, one of which is hidden, says nothing of what queries find.
+#[test]
+fn of_few_rows_all_are_found() {
+    for (rows, dimension) in [(1, 3), (7, 1), (10, 16), (33, 1), (100, 8)] {
+        let all = Rows::clustered(rows + 20, dimension, ElementType::F32, 4);
+        let (base, others) = all.bytes.split_at(rows * all.shape.row_bytes());
+        let base = Rows {
+            bytes: base.to_vec(),
+            shape: all.shape,
+        };
+        let queries = Rows {
+            bytes: others.to_vec(),
+            shape: all.shape,
+        };
+        for (preset, metric) in [
+            (Preset::default(), Metric::L2),
+            (Preset::default(), Metric::L1),
+            (Preset::DiskAnn, Metric::L2),
+            (Preset::DiskAnn, Metric::InnerProduct),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let options = BuildOptions::default()
+                .with_preset(preset)
+                .with_metric(metric);
+            base.build(dir.path(), &options).unwrap();
+            let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+            for k in [1, 2, rows.min(10) as u32] {
+                let k = k.min(rows as u32);
+                let (got, _) = recall(&index, &queries, k, 0.8);
+                assert!(
+                    got > 0.999,
+                    "{preset} {metric:?} {rows} x {dimension}, {k}: {got}"
+                );
+            }
+        }
     }
 }

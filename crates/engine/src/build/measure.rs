@@ -50,6 +50,10 @@ const FINE_UP_TO: u32 = 64;
 /// Longest list that is measured.
 const LONGEST_LIST: u32 = 8192;
 
+/// Rows up to which all are candidates, whatever recall is asked: what so few of them miss, one of
+/// which is hidden, tells nothing of queries.
+pub(super) const FEW_ROWS: u64 = 100;
+
 /// Neighbours up to which costs are those of exact distances.
 pub(super) const EXACT_RANKS: u32 = 10;
 
@@ -60,7 +64,7 @@ pub(crate) fn calibrate(
     plan: &CalibrationPlan,
     progress: &dyn Progress,
 ) -> Result<Calibration> {
-    let mut calibration = if index.notes_lists() {
+    let mut calibration = if index.notes_lists() && index.len() > FEW_ROWS {
         climb::calibrate(index, plan, progress)?
     } else {
         search_lists(index, plan, progress)?
@@ -148,6 +152,10 @@ impl Measuring<'_> {
 
     fn curve(&mut self) -> Result<CalibrationCurve> {
         self.searched.clear();
+        if self.index.len() <= FEW_ROWS {
+            let all = self.point(self.index.len() as u32)?;
+            return Ok(CalibrationCurve::of(self.k, all.into_iter().collect()));
+        }
         let (share, least) = FIRST_LIST;
         let first = ((self.k as f32 * share) as u32).max(least);
         // Of answers that are expanded, so many are in any case.

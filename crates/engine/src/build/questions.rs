@@ -4,6 +4,7 @@ use pageway_types::{Metric, NodeId, Progress};
 use rayon::ThreadPool;
 
 use super::held_out::HeldOutRows;
+use super::measure::FEW_ROWS;
 use crate::calibration::{DimensionFit, Likeness, Marks, Missed, RANKS, marks};
 use crate::error::Result;
 use crate::execution::{HeldOut, LOOKED_AT, Lift, local_dimension};
@@ -47,6 +48,7 @@ impl CalibrationPlan {
         (others, seed): (&[u32], u64),
         (pool, progress): (&ThreadPool, &dyn Progress),
     ) -> Result<Self> {
+        let nodes = nodes.filter(|_| index.len() > FEW_ROWS);
         let neighbors = index.len() - u64::from(nodes.is_some());
         let wished = ranks(index, others, neighbors);
         let most = wished.last().copied().unwrap_or(0);

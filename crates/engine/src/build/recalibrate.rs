@@ -109,8 +109,10 @@ impl Index {
             Some(queries) => (queries.rows.len() / shape.row_bytes().max(1)) as u64,
             None => self.len(),
         };
-        if count == 0 {
-            return Err(Error::invalid("a calibration needs a query or a row"));
+        if count == 0 || self.is_empty() {
+            return Err(Error::invalid(
+                "a calibration needs rows, and a query or a row",
+            ));
         }
         let chosen = sample_rows(count, options.queries.max(1).into(), !options.seed);
         let asked = match queries {

@@ -190,6 +190,11 @@ fn check_k(version: &Version, k: u32) -> Result<()> {
     if (1..=most).contains(&k) {
         return Ok(());
     }
+    if most == 0 {
+        return Err(Error::invalid(
+            "this index holds no vectors to search among",
+        ));
+    }
     Err(Error::invalid(format!(
         "k = {k}: this index holds {nodes} vectors, so give 1 to {most}"
     )))
