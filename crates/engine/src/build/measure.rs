@@ -70,7 +70,7 @@ pub(crate) fn calibrate(
         search_lists(index, plan, progress)?
     };
     for curve in &mut calibration.curves {
-        curve.likeness = plan.likeness(curve.k as usize);
+        curve.likeness = plan.likeness(curve.k);
     }
     Ok(calibration)
 }

@@ -4,7 +4,7 @@ use super::budget::{BuildPlan, STAGE_BYTES};
 use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
 use crate::calibration::RANKS;
 use crate::error::Result;
-use crate::index::MOST_COPIES;
+use crate::execution::MOST_COPIES;
 use crate::memory::format_bytes;
 use crate::options::BuildOptions;
 use crate::plan::least_memory;

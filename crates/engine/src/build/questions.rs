@@ -7,8 +7,8 @@ use super::held_out::HeldOutRows;
 use super::measure::FEW_ROWS;
 use crate::calibration::{DimensionFit, Likeness, Marks, Missed, RANKS, marks};
 use crate::error::Result;
-use crate::execution::{HeldOut, LOOKED_AT, Lift, local_dimension};
-use crate::index::{CopyTest, Index, MOST_COPIES};
+use crate::execution::{HeldOut, LOOKED_AT, Lift, MOST_COPIES, local_dimension};
+use crate::index::{CopyTest, Index};
 use crate::resolve;
 use crate::truth::Truth;
 
@@ -27,6 +27,8 @@ pub(crate) struct CalibrationPlan {
     pub(crate) held_out: Option<Vec<HeldOut>>,
     /// Exact neighbours, nodes of the index, as many as the largest rank.
     pub(crate) truth: Truth,
+    /// How far queries lie from so many neighbours, for each number.
+    likeness: Vec<(u32, Option<Likeness>)>,
     /// Numbers of neighbours to measure, ascending.
     pub(crate) ranks: Vec<u32>,
     /// Threads that search. They share the memory of one, so that what is cached, and with it what
@@ -56,56 +58,41 @@ impl CalibrationPlan {
         let wide = u64::from(most + beside).min(neighbors) as u32;
         let truth = index.exact((&rows, nodes.as_deref()), wide, (pool, progress))?;
         let mut plan = Self {
-            lift: None,
+            lift: lift_of_rows(index, (nodes.is_some().then_some(&*rows), seed))?,
             rows,
             held_out: None,
             truth,
+            likeness: Vec::new(),
             ranks: wished,
             threads: pool.current_num_threads(),
         };
+        let likeness = |k: &u32| (*k, plan.likeness_now(*k as usize));
+        plan.likeness = plan.ranks.iter().map(likeness).collect();
         if let Some(nodes) = nodes {
-            if !plan.hold_out(&nodes, &CopyTest::of(index)?, most) {
-                // Among nothing but copies a row may as well find itself.
-                let own = (plan.rows, None);
-                return Self::new(index, own, (others, seed), (pool, progress));
-            }
+            plan.hold_out(&nodes, &CopyTest::of(index)?, most)?;
             plan.ranks = ranks(index, others, plan.truth.k as u64);
         }
-        let own = plan.held_out.is_some().then_some(&*plan.rows);
-        plan.lift = lift_of_rows(index, (own, seed))?;
         Ok(plan)
     }
 
-    /// Takes the queries for rows with these nodes: each and its copies are no answers. Who has too
-    /// many copies is left out; false where all have. Keeps `most` neighbours at most.
-    fn hold_out(&mut self, nodes: &[NodeId], test: &CopyTest, most: u32) -> bool {
+    /// Takes the queries for rows with these nodes, which with their copies are no answers. Keeps
+    /// `most` neighbours at most.
+    fn hold_out(&mut self, nodes: &[NodeId], test: &CopyTest<'_>, most: u32) -> Result<()> {
         let row_bytes = self.rows.len() / nodes.len().max(1);
-        let most_copies = MOST_COPIES.min(self.truth.k / 2);
         let own = nodes.iter().zip(self.rows.chunks_exact(row_bytes.max(1)));
-        let copies = own.enumerate().map(|(query, (_, row))| {
-            let copies = test.places(row, self.truth.distances_of(query));
-            (copies.len() <= most_copies).then_some(copies)
+        let of_query = own.enumerate().map(|(query, (node, row))| {
+            let near = self.truth.ids_of(query).iter().map(|id| NodeId(*id));
+            let near = near.zip(self.truth.distances_of(query).iter().copied());
+            test.held_out((*node, row), near)
         });
-        let copies: Vec<Option<Vec<usize>>> = copies.collect();
-        if copies.iter().all(Option::is_none) {
-            return false;
-        }
-        let of_query = nodes.iter().zip(&copies).enumerate();
-        let held_out = of_query.filter_map(|(query, (node, copies))| {
-            let near = self.truth.ids_of(query);
-            let copy = |place: &usize| near.get(*place).map(|copy| NodeId(*copy));
-            Some(HeldOut::new(*node).and(copies.as_ref()?.iter().filter_map(copy)))
+        let held_out = of_query.collect::<Result<Vec<HeldOut>>>()?;
+        self.truth.leave_out(most as usize, |query, node| {
+            held_out
+                .get(query)
+                .is_some_and(|own| own.contains(NodeId(node)))
         });
-        self.held_out = Some(held_out.collect());
-        let mut at = 0;
-        self.rows.retain(|_| {
-            at += 1;
-            copies
-                .get((at - 1) / row_bytes)
-                .is_some_and(Option::is_some)
-        });
-        self.truth.narrow(&copies, most as usize);
-        true
+        self.held_out = Some(held_out);
+        Ok(())
     }
 
     /// Rows of some queries, and their nodes where those are held out.
@@ -143,8 +130,13 @@ impl CalibrationPlan {
         (0..self.truth.query_count()).map(dimension).collect()
     }
 
-    /// How far the queries lie from their `k` nearest neighbours.
-    pub(super) fn likeness(&self, k: usize) -> Option<Likeness> {
+    /// How far the queries lie from their `k` nearest neighbours, copies among them.
+    pub(super) fn likeness(&self, k: u32) -> Option<Likeness> {
+        let own = self.likeness.iter().find(|(rank, _)| *rank == k);
+        own.and_then(|(_, own)| *own)
+    }
+
+    fn likeness_now(&self, k: usize) -> Option<Likeness> {
         let own = |query| {
             let (nearest, lift) = (
                 self.truth.distances_of(query).get(..k)?,

@@ -6,34 +6,58 @@
 //!   hidden        no          no        a row that is its own query, and its
 //!                                       copies
 //!   admitted      yes         yes
-//!   neither       yes         no        a row that was deleted, or is outside of the set that is
-//!                                       searched
+//!   neither       yes         no        a row that was deleted, is outside of the set that is
+//!                                       searched, or is its own query and has many copies
 //! ```
 
 use pageway_types::NodeId;
 
 use super::dead::DeadSet;
 
-/// The rows of an index that a query is: one, and its copies. Walks pass over them as if they were
-/// not there.
+/// Copies that are held out beside a row, at most.
+pub(crate) const MOST_COPIES: usize = 3;
+
+/// The rows of an index that a query is, one and perhaps copies: no answers to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeldOut {
     /// Ascending.
     nodes: Vec<NodeId>,
+    /// Whether walks go on from them, and do not pass over them as if they were not there.
+    leads_on: bool,
 }
 
 impl HeldOut {
     /// One row.
     pub fn new(node: NodeId) -> Self {
-        Self { nodes: vec![node] }
+        Self {
+            nodes: vec![node],
+            leads_on: false,
+        }
+    }
+
+    /// The same where others are as good as copies. Of few copies the query is none: all are held
+    /// out. Many are answers, and neighbour lists may name the row in their place: it leads on.
+    pub(crate) fn beside(self, copies: &[NodeId]) -> Self {
+        if copies.len() > MOST_COPIES {
+            return Self {
+                leads_on: true,
+                ..self
+            };
+        }
+        self.and(copies.iter().copied())
     }
 
     /// The same row and others.
-    pub(crate) fn and(mut self, others: impl IntoIterator<Item = NodeId>) -> Self {
+    fn and(mut self, others: impl IntoIterator<Item = NodeId>) -> Self {
         self.nodes.extend(others);
         self.nodes.sort_unstable();
         self.nodes.dedup();
         self
+    }
+
+    /// The first of them.
+    pub(crate) fn first(&self) -> Option<NodeId> {
+        self.nodes.first().copied()
     }
 
     /// Whether a node is one of them.
@@ -212,7 +236,7 @@ impl<'q> Admission<'q> {
     #[inline]
     pub(crate) fn hides(self, node: NodeId) -> bool {
         match self.rule {
-            Rule::AllBut { held, base } => held.contains(NodeId(base + node.0)),
+            Rule::AllBut { held, base } => !held.leads_on && held.contains(NodeId(base + node.0)),
             Rule::All | Rule::Within { .. } => false,
         }
     }
@@ -324,6 +348,12 @@ mod tests {
         assert!(!own(0, 20).hides(NodeId(5)) && own(0, 20).admits(NodeId(19)));
         assert!(own(0, 20).hides(NodeId(3)) && !own(20, 10).hides(NodeId(3)));
         assert!(matches!(own(26, 10).rule, Rule::All));
+        let copied = HeldOut::new(NodeId(25)).beside(&[NodeId(7); MOST_COPIES + 1]);
+        let copied = Admission::all_but(&copied).of_segment(20, 10, None);
+        assert!(
+            !copied.hides(NodeId(5)) && !copied.admits(NodeId(5)),
+            "it leads on"
+        );
         assert!(admission.is_open());
     }
 

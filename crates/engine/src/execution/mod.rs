@@ -46,6 +46,7 @@ mod walk;
 mod widen;
 
 pub(crate) use admission::Admission;
+pub(crate) use admission::MOST_COPIES;
 pub use admission::{HeldOut, NodeSet};
 pub(crate) use among::WalkAmong;
 pub(crate) use dead::DeadSet;

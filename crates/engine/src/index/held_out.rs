@@ -1,56 +1,106 @@
-//! Rows that stand for queries, and which others are as good as copies of them.
+//! Which rows are as good as copies of one that stands for a query.
 //!
 //! A query is not in the data. A row that stands for one and has a copy would find that at once,
 //! and neighbour lists name one of some copies, so that the way to the others is hidden with a row:
-//! copies are held out together.
+//! a few copies are held out together. Where rows have many, queries have them too.
 
 use pageway_kernels::DistanceFn;
-use pageway_types::Metric;
+use pageway_types::{Metric, NodeId, VectorRead};
 
 use super::Index;
 use crate::error::Result;
+use crate::execution::{HeldOut, MOST_COPIES};
 use crate::resolve;
 
-/// Copies that are held out beside a row, at most.
-pub(crate) const MOST_COPIES: usize = 64;
-/// Who lies within this share of how far others lie is as good as a copy. Most distances are
-/// squared.
+/// Who is nearer than this share of the distance of the next one is as good as a copy. Most
+/// distances are squared.
 const NEAR: f32 = 0.002;
+/// Rows that are compared byte by byte at most, where distances tell nothing.
+const READ: usize = 8;
 
 /// Tells copies of a row among its neighbours.
-pub(crate) struct CopyTest {
+pub(crate) struct CopyTest<'t> {
+    index: &'t Index,
     distance: DistanceFn,
-    near: f32,
 }
 
-impl CopyTest {
+impl<'t> CopyTest<'t> {
     /// For rows of an index.
     ///
     /// # Errors
     /// A choice of kernels that cannot be.
-    pub(crate) fn of(index: &Index) -> Result<Self> {
+    pub(crate) fn of(index: &'t Index) -> Result<Self> {
         let (element, metric) = (index.shape().element, index.metric());
-        Ok(Self {
-            distance: resolve::kernels()?.distance(element, metric),
-            // What is as far from a row as itself may be elsewhere; exactly as far is rare.
-            near: if metric == Metric::InnerProduct {
-                0.0
-            } else {
-                NEAR
-            },
-        })
+        let distance = resolve::kernels()?.distance(element, metric);
+        Ok(Self { index, distance })
     }
 
-    /// Places of the copies of a row among its true neighbours, of which some more than
-    /// [`MOST_COPIES`] are told.
-    pub(crate) fn places(&self, row: &[u8], nearest: &[f32]) -> Vec<usize> {
+    /// What is held out for a row: with its copies among its true neighbours, nearest first.
+    ///
+    /// # Errors
+    /// As reads.
+    pub(crate) fn held_out(
+        &self,
+        (node, row): (NodeId, &[u8]),
+        near: impl Iterator<Item = (NodeId, f32)>,
+    ) -> Result<HeldOut> {
         let own = (self.distance)(row, row);
-        let apart = |other: &f32| (other - own).abs();
-        let beyond = nearest.get(MOST_COPIES).or(nearest.last());
-        let near = self.near * beyond.map_or(0.0, apart);
-        let all = nearest.iter().enumerate();
-        all.filter(|(_, other)| apart(other) <= near)
-            .map(|(place, _)| place)
-            .collect()
+        let near = near.map(|(node, distance)| (node, (distance - own).abs()));
+        let copies = if self.index.metric() == Metric::InnerProduct {
+            self.equal_rows(row, near.filter(|(_, apart)| *apart == 0.0))?
+        } else {
+            let near: Vec<(NodeId, f32)> = near.take(MOST_COPIES + 2).collect();
+            let copies = near.iter().take(nearer_by_far(&near));
+            copies.map(|(node, _)| *node).collect()
+        };
+        Ok(HeldOut::new(node).beside(&copies))
+    }
+
+    /// Those of some nodes that hold the same vector. By inner product one that is as far from a row
+    /// as itself may be any.
+    fn equal_rows(
+        &self,
+        row: &[u8],
+        nodes: impl Iterator<Item = (NodeId, f32)>,
+    ) -> Result<Vec<NodeId>> {
+        let mut other = vec![0; row.len()];
+        let mut equal = Vec::new();
+        for (node, _) in nodes.take(READ) {
+            self.index.read(node.0.into(), &mut other)?;
+            equal.extend((other == row).then_some(node));
+        }
+        Ok(equal)
+    }
+}
+
+/// How many are nearer than the next one by far, as many as may be held out and one more.
+fn nearer_by_far(near: &[(NodeId, f32)]) -> usize {
+    let apart = |at: usize| near.get(at).map(|(_, apart)| *apart);
+    let is_last = |count: &usize| {
+        let last = apart(count - 1);
+        last.zip(apart(*count).or(last))
+            .is_some_and(|(last, next)| last <= NEAR * next)
+    };
+    (1..=MOST_COPIES + 1).rev().find(is_last).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copies(apart: &[f32]) -> usize {
+        let near: Vec<_> = apart.iter().map(|apart| (NodeId(0), *apart)).collect();
+        nearer_by_far(&near)
+    }
+
+    #[test]
+    fn copies_are_nearer_than_the_next_by_far() {
+        assert_eq!(copies(&[]), 0);
+        assert_eq!(copies(&[4.0]), 0);
+        assert_eq!(copies(&[0.0, 4.0, 5.0]), 1);
+        assert_eq!(copies(&[0.0, 0.001, 5.0, 6.0]), 2);
+        assert_eq!(copies(&[0.1, 0.2, 5.0, 6.0]), 0);
+        assert_eq!(copies(&[0.0; MOST_COPIES + 2]), MOST_COPIES + 1);
+        assert_eq!(copies(&[0.0]), 1, "there are no others");
     }
 }

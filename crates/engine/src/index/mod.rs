@@ -41,7 +41,7 @@ use pageway_store::{DirectoryLock, PerProcess, Vfs};
 use pageway_types::{Metric, VectorShape};
 
 pub use describe::{Description, FileDescription, SegmentState, describe, describe_on};
-pub(crate) use held_out::{CopyTest, MOST_COPIES};
+pub(crate) use held_out::CopyTest;
 pub(crate) use neighbors::met_bytes;
 pub(crate) use open::Reload;
 pub(crate) use open::share;

@@ -6,10 +6,9 @@ use pageway_types::{NodeId, Progress, RowId, VectorRead, VectorShape};
 use rayon::ThreadPool;
 use serde::Serialize;
 
-use super::collect::Answer;
-use super::{CopyTest, Index, MOST_COPIES};
+use super::{CopyTest, Index};
 use crate::error::{Error, Result};
-use crate::execution::HeldOut;
+use crate::execution::{HeldOut, MOST_COPIES};
 use crate::options::{Answers, Queries, SearchOptions};
 use crate::source::VectorSlice;
 use crate::storage::TRANSFER_BYTES;
@@ -92,16 +91,13 @@ impl Index {
         let rows = queries.rows.chunks_exact(self.shape().row_bytes());
         let own = held_out.iter().zip(rows).enumerate();
         let with_copies = own.map(|(query, (own, row))| {
-            let near: Vec<Answer> = near.of_query(query).collect();
-            let distances: Vec<f32> = near.iter().map(|other| other.distance).collect();
-            let copies = test.places(row, &distances);
-            if copies.len() > MOST_COPIES {
-                return own.clone();
-            }
-            let copy = |place: usize| near.get(place).map(|other| NodeId(other.node));
-            own.clone().and(copies.into_iter().filter_map(copy))
+            let near = near
+                .of_query(query)
+                .map(|own| (NodeId(own.node), own.distance));
+            own.first()
+                .map_or_else(|| Ok(own.clone()), |node| test.held_out((node, row), near))
         });
-        Ok(Some(with_copies.collect()))
+        with_copies.collect::<Result<_>>().map(Some)
     }
 
     /// Exact neighbours of raw rows, as node numbers. `own`: where they are rows of segments, their

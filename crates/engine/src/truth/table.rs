@@ -29,28 +29,33 @@ impl Truth {
 }
 
 impl Truth {
-    /// Leaves out of each query the neighbours at some places, ascending, and queries without such
-    /// a list; keeps as many neighbours as all have then, `most` at most.
-    pub(crate) fn narrow(&mut self, left_out: &[Option<Vec<usize>>], most: usize) {
-        let lost = left_out.iter().flatten().map(Vec::len).max().unwrap_or(0);
-        let (wide, k) = (self.k, self.k.saturating_sub(lost).min(most));
-        keep(&mut self.ids, (wide, k), left_out);
-        keep(&mut self.distances, (wide, k), left_out);
-        self.k = k;
+    /// Leaves out neighbours of queries; keeps as many as all have then, `most` at most.
+    pub(crate) fn leave_out(&mut self, most: usize, is_out: impl Fn(usize, u32) -> bool) {
+        let wide = self.k.max(1);
+        let ids = &self.ids;
+        let lost = ids.chunks(wide).enumerate().map(|(query, ids)| {
+            let out = ids.iter().filter(|id| is_out(query, **id));
+            out.count()
+        });
+        self.k = self.k.saturating_sub(lost.max().unwrap_or(0)).min(most);
+        let shape = (wide, self.k);
+        let id_at = |at: usize| ids.get(at).copied().unwrap_or(u32::MAX);
+        keep(&mut self.distances, shape, |at, _| {
+            !is_out(at / wide, id_at(at))
+        });
+        keep(&mut self.ids, shape, |at, id| !is_out(at / wide, *id));
     }
 }
 
-fn keep<T>(values: &mut Vec<T>, (wide, k): (usize, usize), left_out: &[Option<Vec<usize>>]) {
+/// Of each `wide` the first `k` that stay.
+fn keep<T>(values: &mut Vec<T>, (wide, k): (usize, usize), stays: impl Fn(usize, &T) -> bool) {
     let (mut at, mut kept) = (0, 0);
-    values.retain(|_| {
-        let (query, place) = (at / wide, at % wide);
-        at += 1;
-        if place == 0 {
+    values.retain(|value| {
+        if at % wide == 0 {
             kept = 0;
         }
-        let own = left_out.get(query).and_then(Option::as_ref);
-        let is_kept = kept < k && own.is_some_and(|own| own.binary_search(&place).is_err());
-        kept += usize::from(is_kept);
+        let is_kept = kept < k && stays(at, value);
+        (at, kept) = (at + 1, kept + usize::from(is_kept));
         is_kept
     });
 }
@@ -67,20 +72,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_narrow_truth_has_the_nearest_of_those_that_stay() {
+    fn what_is_left_out_makes_room_for_the_next() {
         let mut truth = Truth {
             k: 4,
             ids: (0..12).collect(),
             distances: (0u8..12).map(f32::from).collect(),
         };
-        truth.narrow(&[Some(vec![0]), None, Some(Vec::new())], 9);
-        assert_eq!((truth.k, truth.query_count()), (3, 2));
-        assert_eq!(
-            (truth.ids_of(0), truth.ids_of(1)),
-            (&[1, 2, 3][..], &[8, 9, 10][..])
-        );
-        assert_eq!(truth.distances_of(1), [8.0, 9.0, 10.0]);
-        truth.narrow(&[Some(vec![1]), Some(vec![0, 2])], 9);
-        assert_eq!(truth.ids, [1, 9]);
+        truth.leave_out(9, |query, id| query == 0 && id == 1);
+        assert_eq!((truth.k, truth.query_count()), (3, 3));
+        let found = [truth.ids_of(0), truth.ids_of(1), truth.ids_of(2)];
+        assert_eq!(found, [[0, 2, 3], [4, 5, 6], [8, 9, 10]]);
+        assert_eq!(truth.distances_of(0), [0.0, 2.0, 3.0]);
+        truth.leave_out(2, |_, _| false);
+        assert_eq!(truth.ids, [0, 2, 4, 5, 8, 9]);
     }
 }
