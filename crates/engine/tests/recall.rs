@@ -5,8 +5,8 @@ mod common;
 
 use common::Rows;
 use pageway::{
-    BuildOptions, CalibrateOptions, Effort, ElementType, ErrorKind, Index, Metric, NoProgress,
-    OpenOptions, Preset, Queries, RANKS, SearchOptions, UpdateOptions, Writer, verify,
+    BuildOptions, CalibrateOptions, Durability, Effort, ElementType, ErrorKind, Index, Metric,
+    NoProgress, OpenOptions, Preset, Queries, RANKS, SearchOptions, UpdateOptions, Writer, verify,
 };
 
 const ROWS: usize = 3000;
@@ -421,6 +421,37 @@ fn of_few_rows_all_are_found() {
                     "{preset} {metric:?} {rows} x {dimension}, {k}: {got}"
                 );
             }
+        }
+    }
+}
+
+/// Lists whose candidates all died are not all there is.
+#[test]
+fn as_many_are_found_as_live() {
+    let all = Rows::clustered(3000, 16, ElementType::F32, 5);
+    let (base, others) = all.bytes.split_at(2000 * all.shape.row_bytes());
+    let base = Rows {
+        bytes: base.to_vec(),
+        shape: all.shape,
+    };
+    for (preset, kept) in [
+        (Preset::default(), 1000),
+        (Preset::DiskAnn, 1000),
+        (Preset::default(), 20),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = BuildOptions::default().with_preset(preset);
+        base.build(dir.path(), &options).unwrap();
+        let update = UpdateOptions::default();
+        let writer = Writer::open(dir.path(), &OpenOptions::default(), &update).unwrap();
+        let gone: Vec<u64> = (0..2000).map(|at| at * 7919 % 2000).skip(kept).collect();
+        writer.delete(&gone, Durability::Deferred).unwrap();
+        for (k, recall) in [(1, 0.5), (1, 0.8), (2, 0.7), (20, 0.95)] {
+            let asked = Queries::new(others, base.shape);
+            let by_recall = SearchOptions::nearest(k).with_effort(Effort::Recall(recall));
+            let found = writer.index().search(&asked, &by_recall).unwrap();
+            let none = found.ids.iter().filter(|id| **id == u64::MAX).count();
+            assert_eq!(none, 0, "{preset}, {kept} kept, k {k} at {recall}");
         }
     }
 }

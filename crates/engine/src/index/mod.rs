@@ -6,6 +6,7 @@ mod collect;
 mod deltas;
 mod describe;
 mod exact;
+mod fill;
 mod filter;
 mod filter_check;
 mod filter_room;

@@ -95,6 +95,9 @@ impl Index {
             self.search_list(place, options, list_size, watch)
         };
         let (mut answers, outcomes) = found?;
+        if queries.filter.is_none() && queries.admitted.is_none() && options.radius.is_none() {
+            self.fill(place, options, watch, &mut answers)?;
+        }
         if queries.wants_attributes || queries.wants_names {
             version.add_documents(queries, &mut answers)?;
         }
