@@ -5,8 +5,9 @@ mod common;
 
 use common::Rows;
 use pageway::{
-    BuildOptions, CalibrateOptions, Durability, Effort, ElementType, ErrorKind, Index, Metric,
-    NoProgress, OpenOptions, Preset, Queries, RANKS, SearchOptions, UpdateOptions, Writer, verify,
+    BuildOptions, CalibrateOptions, Durability, Effort, ElementType, ErrorKind, Filter, IdSet,
+    Index, Metric, NoProgress, OpenOptions, Preset, Queries, RANKS, SearchOptions, UpdateOptions,
+    Writer, verify,
 };
 
 const ROWS: usize = 3000;
@@ -454,4 +455,25 @@ fn as_many_are_found_as_live() {
             assert_eq!(none, 0, "{preset}, {kept} kept, k {k} at {recall}");
         }
     }
+}
+
+#[test]
+fn few_rows_that_match_are_compared_where_no_recall_is_known() {
+    let (base, queries) = rows(5);
+    let dir = tempfile::tempdir().unwrap();
+    let unmeasured = options(Preset::default(), 1).with_calibration_queries(0);
+    base.build(dir.path(), &unmeasured).unwrap();
+    let update = UpdateOptions::default();
+    let writer = Writer::open(dir.path(), &OpenOptions::default(), &update).unwrap();
+    writer.delete(&[3], Durability::Deferred).unwrap();
+    let by_recall = SearchOptions::nearest(5).with_effort(Effort::Recall(0.9));
+    let all = Queries::new(&queries.bytes, queries.shape);
+    let refused = writer.index().search(&all, &by_recall).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unsupported);
+    let some = Filter::ids((0..40).collect::<IdSet>());
+    let among = all.with_filter(&some);
+    let found = writer.index().search(&among, &by_recall).unwrap();
+    let exact = writer.index().search(&among, &by_recall.with_exact(true));
+    assert_eq!(found.ids, exact.unwrap().ids);
+    assert!(found.ids.iter().all(|id| *id < 40 && *id != 3));
 }

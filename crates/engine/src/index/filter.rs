@@ -11,7 +11,10 @@ use super::{Index, Version};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{NodeSet, Segment};
 use crate::filter::Filter;
+use crate::options::SearchOptions;
 
+/// Rows that match, at most, for all to be compared where a recall is out of reach.
+const COMPARED: u64 = 10_000;
 /// Ids that are read at a time.
 const IDS_AT_ONCE: usize = 8192;
 
@@ -116,6 +119,28 @@ impl Index {
 }
 
 impl Matched {
+    /// List size and options of a search among them: few are compared one by one where no list is
+    /// known to reach the recall that is asked.
+    ///
+    /// # Errors
+    /// That of the list size, where they are more.
+    pub(super) fn promised(
+        &self,
+        list_size: Result<u32>,
+        options: &SearchOptions,
+    ) -> Result<(u32, SearchOptions)> {
+        match list_size {
+            Err(error)
+                if error.kind() == ErrorKind::Unsupported
+                    && self.living <= COMPARED
+                    && (options.strategy, options.radius) == (None, None) =>
+            {
+                Ok((options.k, options.with_exact(true)))
+            }
+            own => Ok((own?, *options)),
+        }
+    }
+
     /// The ids of those of some nodes of a segment that match, dead ones too: what replaced one may
     /// have come to a delta that was looked through before. Reads from the first of them to the
     /// last.

@@ -80,19 +80,22 @@ impl Index {
         let (version, watch) = (self.version(), Watch::new(options, progress).noting(notes));
         let place = (&*version, queries);
         let list_size = if options.exact {
-            options.k
+            Ok(options.k)
         } else {
-            list_size(&version, options, Misses::Unknown)?
+            list_size(&version, options, Misses::Unknown)
         };
         let found = if let Some(filter) = queries.filter {
             let matched = self.matching(&version, filter)?;
-            self.search_matching(place, options, (list_size, &matched), watch)
+            let (list_size, options) = matched.promised(list_size, options)?;
+            self.search_matching(place, &options, (list_size, &matched), watch)
         } else if options.exact {
             self.search_exactly(place, options, watch)
-        } else if let Effort::Recall(_) = options.effort {
-            self.search_for_recall(place, options, watch)
         } else {
-            self.search_list(place, options, list_size, watch)
+            let list_size = list_size?;
+            match options.effort {
+                Effort::Recall(_) => self.search_for_recall(place, options, watch),
+                Effort::ListSize(_) => self.search_list(place, options, list_size, watch),
+            }
         };
         let (mut answers, outcomes) = found?;
         if queries.filter.is_none() && queries.admitted.is_none() && options.radius.is_none() {

@@ -15,11 +15,13 @@ use crate::error::{Error, ErrorKind};
 
 /// Largest squared norm accepted: two such vectors are at most `f32::MAX` apart (squared).
 const SQUARED_NORM_MAX: f32 = f32::MAX / 4.0;
+/// Smallest squared norm accepted under cosine: squares of components keep their digits.
+const SQUARED_NORM_MIN: f32 = 1e-30;
 
 /// The squared norms of vectors that distances are defined for, and fit.
 pub(crate) fn sound_norms(metric: Metric) -> RangeInclusive<f32> {
     let least = match metric {
-        Metric::Cosine => f32::from_bits(1),
+        Metric::Cosine => SQUARED_NORM_MIN,
         Metric::L2 | Metric::InnerProduct | Metric::L1 | Metric::Hamming | Metric::Jaccard => 0.0,
     };
     least..=SQUARED_NORM_MAX
@@ -119,6 +121,9 @@ fn diagnose(name: &str, shape: VectorShape, row: u64, vector: &[u8]) -> Result<S
         },
         None if values.iter().any(|value| value.abs() > 1.0) => {
             SourceError::NormOverflow { name, row }
+        }
+        None if values.iter().any(|value| *value != 0.0) => {
+            SourceError::NormUnderflow { name, row }
         }
         None => SourceError::ZeroVector { name, row },
     })
@@ -239,6 +244,17 @@ mod tests {
         assert!(error.context().contains("row 2 is so long"), "{error}");
         values[45] = 9.2e18;
         assert!(inspect(ElementType::F32, Metric::L2, &f32s(&values)).is_ok());
+    }
+
+    #[test]
+    fn vectors_too_short_for_a_direction_are_refused_under_cosine_only() {
+        let mut values = rows(3);
+        values[40..60].fill(1e-20);
+        let error = inspect(ElementType::F32, Metric::Cosine, &f32s(&values)).unwrap_err();
+        assert!(error.context().contains("row 2 is so short"), "{error}");
+        assert!(inspect(ElementType::F32, Metric::L2, &f32s(&values)).is_ok());
+        values[40..60].fill(1e-14);
+        assert!(inspect(ElementType::F32, Metric::Cosine, &f32s(&values)).is_ok());
     }
 
     #[test]

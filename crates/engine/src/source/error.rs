@@ -197,6 +197,17 @@ pub enum SourceError {
         /// The row.
         row: u64,
     },
+    /// Squares of this vector lose their digits.
+    #[error(
+        "{name}: row {row} is so short that f32 loses its direction; scale the vectors up, which \
+         changes no cosine"
+    )]
+    NormUnderflow {
+        /// The file or array.
+        name: String,
+        /// The row.
+        row: u64,
+    },
     /// Distances to this vector would not fit f32.
     #[error(
         "{name}: row {row} is so long that squared distances to it overflow f32; scale the vectors \
