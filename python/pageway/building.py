@@ -305,7 +305,8 @@ def create(
     update_memory : int or str, optional
         As for `open`.
     expected : int, optional
-        Vectors to come; by default so many that they are five times `memory`.
+        Vectors to come; by default so many that they are five times `memory`, or as many as it
+        holds codes for, where these are fewer.
     preset, form, degree, schema
         As for `build`.
 

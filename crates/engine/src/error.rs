@@ -138,6 +138,13 @@ impl Error {
         self
     }
 
+    /// The number of bytes that a refusal of too little memory names.
+    #[cfg(test)]
+    pub(crate) fn least_named(&self) -> u64 {
+        let (_, rest) = self.context.split_once("smallest that works is ").unwrap();
+        rest.split_once(" B").unwrap().0.parse().unwrap()
+    }
+
     /// The error of writing something at `place`: a refusal is that of the place, not the medium.
     pub(crate) fn of_writing(place: impl fmt::Display, error: io::Error) -> Self {
         let is_refused = error.kind() == io::ErrorKind::PermissionDenied;

@@ -11,7 +11,7 @@ use crate::build::added_spec;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{ChangeEntry, Manifest, remove_log};
-use crate::memory::MemoryWish;
+use crate::memory::{MemoryWish, largest};
 use crate::options::BuildOptions;
 use crate::spec::Shape;
 
@@ -69,14 +69,6 @@ fn manifest_of(options: &CreateOptions) -> Result<Manifest> {
     }
     let memory_bytes = memory.unwrap_or(MEMORY_BYTES);
     let row_bytes = shape.row_bytes() as u64;
-    let expected = expected.unwrap_or((EXPECTED_TIMES * memory_bytes / row_bytes).max(1));
-    let nodes = u32::try_from(expected)
-        .ok()
-        .filter(|nodes| *nodes < u32::MAX);
-    let nodes = nodes.ok_or_else(|| {
-        let words = format!("{expected} vectors: one index holds fewer than 2^32");
-        Error::new(ErrorKind::InvalidInput, words)
-    })?;
     let build = BuildOptions {
         metric,
         preset,
@@ -89,6 +81,12 @@ fn manifest_of(options: &CreateOptions) -> Result<Manifest> {
         dimension: shape.dimension,
         element: shape.element,
         metric,
+    };
+    let nodes = if let Some(expected) = expected {
+        counted(expected)?
+    } else {
+        let wished = EXPECTED_TIMES.saturating_mul(memory_bytes) / row_bytes;
+        held(&build, shape, wished)
     };
     let given = memory.map(MemoryWish::Bytes);
     Ok(Manifest {
@@ -109,4 +107,61 @@ fn manifest_of(options: &CreateOptions) -> Result<Manifest> {
         schema: schema.clone(),
         wish: build.design_wish().map(|wish| wish.with_memory(given)),
     })
+}
+
+/// Vectors that an index may hold.
+fn counted(expected: u64) -> Result<u32> {
+    let nodes = u32::try_from(expected).ok();
+    nodes.filter(|nodes| *nodes < u32::MAX).ok_or_else(|| {
+        let words = format!("{expected} vectors: one index holds fewer than 2^32");
+        Error::new(ErrorKind::InvalidInput, words)
+    })
+}
+
+/// As many of the vectors that are wished for as the memory holds; one where it holds none.
+fn held(build: &BuildOptions, shape: Shape, wished: u64) -> u32 {
+    let most = wished.clamp(1, u64::from(u32::MAX) - 1) as u32;
+    let fits = |nodes: u32| build.spec_for(shape, nodes).is_ok();
+    if fits(most) {
+        return most;
+    }
+    largest(1, most, fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway_types::{ElementType, Metric, VectorShape};
+
+    use super::*;
+    use crate::presets::Preset;
+
+    #[test]
+    fn every_preset_is_made_of_narrow_vectors_by_default() {
+        for preset in Preset::ALL {
+            for dimension in [1, 2, 3, 4, 16] {
+                for element in [ElementType::F32, ElementType::U8] {
+                    let shape = VectorShape { dimension, element };
+                    let options = CreateOptions::new(shape, Metric::L2).with_preset(preset);
+                    if let Err(error) = manifest_of(&options) {
+                        panic!("{preset} {dimension} {element:?}: {error}");
+                    }
+                    let error = manifest_of(&options.clone().with_memory(1)).unwrap_err();
+                    let least = error.least_named();
+                    manifest_of(&options.clone().with_memory(least)).unwrap();
+                    manifest_of(&options.with_memory(least - 1)).unwrap_err();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn memory_beyond_what_an_index_holds_is_no_mistake() {
+        let shape = VectorShape {
+            dimension: 1,
+            element: ElementType::U8,
+        };
+        let options = CreateOptions::new(shape, Metric::L2);
+        manifest_of(&options.clone().with_memory(u64::MAX)).unwrap();
+        manifest_of(&options.with_expected(1 << 32)).unwrap_err();
+    }
 }

@@ -28,7 +28,8 @@ pub struct CreateOptions {
     /// absent 64 MB, and more as rows come.
     pub memory: Option<u64>,
     /// Vectors that the memory is to hold codes for until all rows are merged, which chooses form
-    /// and codes by what there is; where absent as many as five times the memory holds raw.
+    /// and codes by what there is; where absent as many as five times the memory holds raw, or
+    /// those that it holds codes for where these are fewer.
     pub expected: Option<u64>,
     /// Longest adjacency list (R).
     pub degree: u32,

@@ -54,7 +54,7 @@ pub(crate) struct CreateArguments {
     memory: Option<MemoryWish>,
 
     /// Vectors to come, which the memory is divided for [default: so many that they are five times
-    /// the memory]
+    /// the memory, or as many as it holds codes for]
     #[arg(long, value_name = "N")]
     expected: Option<u64>,
 
