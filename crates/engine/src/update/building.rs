@@ -8,6 +8,7 @@ use pageway_store::machine::{self, return_freed_memory};
 use pageway_types::{Progress, VectorRead};
 
 use super::common::Common;
+use super::division::UpdateNeeds;
 use super::redesign::Redesign;
 use super::upkeep::BuildLease;
 use crate::build::{
@@ -73,7 +74,10 @@ impl Common {
         }
         let must = version.manifest.calibration.curves.is_empty();
         room.size.calibration_queries = room.most_queries(must);
-        Ok(room)
+        match room.fits() {
+            Ok(()) => Ok(room),
+            Err(refused) => Err(self.too_little_for("flush", (&room, version), refused)),
+        }
     }
 
     /// Room for a merge into so many rows, of all segments where `is_full`: what a flush leaves, or
@@ -149,7 +153,39 @@ impl Common {
                 Err(error) => refused = error,
             }
         }
-        Err(refused)
+        Err(self.too_little_for("merge", (&room, version), refused))
+    }
+
+    /// A refusal in terms of what the caller gave, with the least of it that works.
+    fn too_little_for(
+        &self,
+        what: &str,
+        (room, version): (&BuildRoom, &Version),
+        refused: Error,
+    ) -> Error {
+        let named = || {
+            let least = least_build_memory(&room.spec, room.size, room.limits)?;
+            self.named_memory(version, least)
+        };
+        // No memory is enough for what is refused for another reason.
+        let Ok((memory, least)) = named() else {
+            return refused;
+        };
+        Error::invalid(format!(
+            "the {memory} is too small for a {what} of {} rows; the smallest that works is {least}",
+            room.size.rows
+        ))
+    }
+
+    /// What the caller has to give for flushes and merges to have so many bytes: what it is called,
+    /// and how much, in words.
+    pub(super) fn named_memory(
+        &self,
+        version: &Version,
+        build_bytes: u64,
+    ) -> Result<(&'static str, String)> {
+        let limits = self.limits_of(version);
+        UpdateNeeds::new(&version.manifest, limits, &self.options)?.named(build_bytes)
     }
 
     /// Builds a segment of rows with their ids, if there are any.
@@ -311,9 +347,30 @@ pub(super) fn least_limits(
     }
 }
 
+/// The least memory that a segment can be built in, to the byte.
+///
+/// # Errors
+/// As [`least_limits`].
+pub(super) fn least_build_memory(
+    spec: &IndexSpec,
+    size: AdditionSize,
+    mut limits: AdditionLimits,
+) -> Result<u64> {
+    limits.build_memory = BUILD_BYTES;
+    let (mut low, mut high) = (0, least_limits(spec, size, limits)?.build_memory);
+    while low < high {
+        limits.build_memory = low + (high - low) / 2;
+        match check_addition(spec, size, limits) {
+            Ok(()) => high = limits.build_memory,
+            Err(_) => low = limits.build_memory + 1,
+        }
+    }
+    Ok(high)
+}
+
 /// The segment whose quantizers are good enough for `rows` rows: the longest, unless it has few for
 /// so many.
-fn donor(manifest: &Manifest, rows: u64) -> Option<&SegmentEntry> {
+pub(super) fn donor(manifest: &Manifest, rows: u64) -> Option<&SegmentEntry> {
     let segments = manifest.segments.iter();
     let longest = segments.max_by_key(|segment| segment.node_count)?;
     let enough = longest.node_count >= TRAINED_ROWS || u64::from(longest.node_count) * 2 >= rows;

@@ -21,6 +21,7 @@ mod building;
 mod checkpoint;
 mod common;
 mod create;
+mod division;
 mod edit;
 mod flush;
 mod linking;

@@ -9,35 +9,21 @@ use pageway_store::{
     Process, Vfs, create_directory, remove_orphans, replay_log,
 };
 
-use super::building::{BUILD_BYTES, least_limits, least_queries_if};
 use super::common::{Common, Counters};
-use super::linking::link_bytes;
+use super::division::{Division, UpdateNeeds, row_form};
 use super::options::UpdateOptions;
 use super::record::LogRecord;
 use super::state::{Batch, State};
-use super::taken::TAKEN_BYTES;
 use super::upkeep::UpkeepState;
 use super::writer::{QUEUE_BYTES, Writer};
-use crate::build::{AdditionLimits, AdditionSize, IdFile, added_spec, check_addition, overwrite};
-use crate::delta::{Delta, LinkRoom, RowForm};
+use crate::build::{AdditionLimits, IdFile, added_spec, overwrite};
+use crate::delta::Delta;
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::DeadSet;
 use crate::index::{Index, Reload};
 use crate::manifest::{ChangeEntry, FileKind, Manifest, log_dir, remove_log};
-use crate::memory::format_bytes;
 use crate::options::OpenOptions;
 use crate::resolve::{self, Source};
 use crate::segment::{IdLookup, ids_are_nodes};
-use crate::source::kernels;
-
-/// Rows that a delta must hold.
-const LEAST_ROWS: u64 = 256;
-/// Rows that it holds at least where the memory for updates is ours to choose.
-const DEFAULT_ROWS: u64 = 4096;
-/// Share of the memory of searches that updates get where nobody says.
-const DEFAULT_SHARE: u64 = 8;
-/// Buffers of the log and of its replay.
-const LOG_BYTES: u64 = 2 << 20;
 
 /// An index directory that is locked, and what is known of it.
 struct WriterOpening<'o> {
@@ -45,14 +31,6 @@ struct WriterOpening<'o> {
     dir: &'o Path,
     manifest: Manifest,
     options: &'o UpdateOptions,
-}
-
-/// How the memory for updates is divided.
-struct Division {
-    update_bytes: u64,
-    build_bytes: u64,
-    /// Rows of a delta.
-    rows: u32,
 }
 
 impl Writer {
@@ -96,13 +74,14 @@ impl Writer {
         opening.clean()?;
         opening.settle_pages()?;
         opening.check_records()?;
-        let division = opening.divide(open)?;
-        let limits = AdditionLimits {
-            build_memory: division.build_bytes,
+        let mut limits = AdditionLimits {
+            build_memory: 0,
             index_memory: opening.search_memory(open),
             threads: options.threads,
         };
         let manifest = opening.manifest.clone();
+        let division = UpdateNeeds::new(&manifest, limits, options)?.divide()?;
+        limits.build_memory = division.build_bytes;
         let place = (opening.vfs, opening.dir);
         let index = Index::open_to_change(place, manifest, (open, division.update_bytes))?;
         if let Some(target) = options.latency_target {
@@ -190,95 +169,6 @@ impl WriterOpening<'_> {
         wish.unwrap_or(self.manifest.memory_bytes)
     }
 
-    /// Divides the memory for updates: a flush or merge, what is known of segments, and two deltas
-    /// with what it takes to copy one out.
-    fn divide(&self, open: &OpenOptions) -> Result<Division> {
-        let search = self.search_memory(open);
-        let row = self.manifest.spec.shape.vectors().row_bytes() as u64;
-        let each = 2 * self.row_form(0)?.bytes() + row + TAKEN_BYTES;
-        let segments = self.manifest.segments.iter();
-        let known =
-            segments.map(|one| DeadSet::bytes(one.node_count) + u64::from(one.node_count) / 30);
-        let nodes = self.manifest.node_count();
-        let fixed = LOG_BYTES + 2 * known.sum::<u64>() + link_bytes(&self.manifest.spec, nodes);
-        let raw = self.manifest.raw_bytes();
-        let wished = self.options.memory.map(|wish| wish.resolve(raw));
-        let build_bytes = match (self.options.build_memory, wished) {
-            (Some(wish), _) => wish.resolve(raw),
-            (None, Some(wished)) => wished / 2,
-            (None, None) => self.least_build(DEFAULT_ROWS as u32, search)?,
-        };
-        let least = build_bytes + fixed + LEAST_ROWS * each;
-        let update_bytes = wished.unwrap_or_else(|| {
-            let enough = build_bytes + fixed + DEFAULT_ROWS * each;
-            enough.max(search / DEFAULT_SHARE)
-        });
-        if update_bytes < least {
-            return Err(Error::invalid(format!(
-                "a memory for updates of {} ({update_bytes} B) is too small; the smallest that \
-                 works is {least} B ({}): {} for a flush, {} for {LEAST_ROWS} rows, {} for what is \
-                 known of segments",
-                format_bytes(update_bytes),
-                format_bytes(least),
-                format_bytes(build_bytes),
-                format_bytes(LEAST_ROWS * each),
-                format_bytes(fixed),
-            )));
-        }
-        let rows = (update_bytes - build_bytes - fixed) / each;
-        let mut rows = rows.min(u64::from(u32::MAX / 4)) as u32;
-        // Rows that could not be flushed together are not let in.
-        while self.check_flush(rows, build_bytes, search).is_err() && rows > LEAST_ROWS as u32 {
-            rows = (rows - rows / 4).max(LEAST_ROWS as u32);
-        }
-        self.check_flush(rows, build_bytes, search)
-            .map_err(|error| error.within("memory for updates"))?;
-        Ok(Division {
-            update_bytes,
-            build_bytes,
-            rows,
-        })
-    }
-
-    /// What so many rows of a delta are.
-    fn row_form(&self, rows: u32) -> Result<RowForm> {
-        let spec = &self.manifest.spec;
-        let form = RowForm::new(kernels()?, spec.shape.vectors(), spec.shape.metric);
-        let degree = spec.graph.max_degree();
-        let room = spec.links_rows().then_some(LinkRoom { degree, rows });
-        Ok(form.with_links(room))
-    }
-
-    fn check_flush(&self, rows: u32, build_memory: u64, index_memory: u64) -> Result<()> {
-        let limits = self.limits(build_memory, index_memory);
-        check_addition(&self.manifest.spec, self.flush_size(rows), limits)
-    }
-
-    fn limits(&self, build_memory: u64, index_memory: u64) -> AdditionLimits {
-        AdditionLimits {
-            build_memory,
-            index_memory,
-            threads: self.options.threads,
-        }
-    }
-
-    /// A flush of so many rows. The first trains and measures.
-    fn flush_size(&self, rows: u32) -> AdditionSize {
-        AdditionSize {
-            rows,
-            resident: true,
-            has_donor: !self.manifest.segments.is_empty(),
-            calibration_queries: least_queries_if(self.manifest.calibration.curves.is_empty()),
-        }
-    }
-
-    /// The least of some memories that flushes so many rows.
-    fn least_build(&self, rows: u32, search: u64) -> Result<u64> {
-        let limits = self.limits(BUILD_BYTES, search);
-        let least = least_limits(&self.manifest.spec, self.flush_size(rows), limits)?;
-        Ok(least.build_memory)
-    }
-
     /// The first time: makes the tables of ids, begins a log, and says so in the manifest. Nothing
     /// where that was done.
     fn prepare(&mut self, index: &Index, division: &Division) -> Result<Option<LogWriter>> {
@@ -363,7 +253,7 @@ impl WriterOpening<'_> {
         let lookups = self.manifest.segments.iter().map(lookup);
         let row_bytes = self.manifest.spec.shape.vectors().row_bytes();
         let delta = (
-            Arc::new(Delta::new(self.row_form(division.rows)?)),
+            Arc::new(Delta::new(row_form(&self.manifest.spec, division.rows)?)),
             division.rows,
             changes.next_id,
         );

@@ -20,7 +20,6 @@ use crate::error::Result;
 use crate::execution::{DeadSet, Segment};
 use crate::index::Version;
 use crate::manifest::SegmentEntry;
-use crate::memory::format_bytes;
 use crate::source::keep_exactly;
 
 /// How long a flush rests before it looks again whether a merge is under way.
@@ -193,11 +192,15 @@ impl Common {
         let least = patch_bytes(&entry.spec, (rows, entry.node_count))? + held;
         let given = self.limits_of(version).build_memory;
         let fits = !self.is_bounded() || least <= given;
-        let refused = || {
-            let (least, given) = (format_bytes(least), format_bytes(given));
-            format!("rows become segments: pages are changed in {least} for builds, not in {given}")
+        let refused = if fits {
+            None
+        } else {
+            let (memory, least) = self.named_memory(version, least)?;
+            Some(format!(
+                "rows become segments: pages are changed in a {memory} of {least}, not in less"
+            ))
         };
-        self.upkeep.flusher.board.refuse((!fits).then(refused));
+        self.upkeep.flusher.board.refuse(refused);
         Ok(fits)
     }
 

@@ -7,6 +7,7 @@ mod concurrent;
 mod drift;
 mod joined;
 mod linked;
+mod memory;
 mod mixed;
 mod model;
 mod names;

@@ -171,7 +171,7 @@ fn segments_beside_the_one_that_grows_are_put_into_it() {
         let changes = writer.changes().unwrap();
         assert_eq!((changes.segments, changes.work.patches), (3, 0));
         let why = changes.patch_refused.expect("a reason");
-        assert!(why.contains("for builds"), "{why}");
+        assert!(why.contains("in a build memory of "), "{why}");
         drop(writer);
         let writer = opened(dir.path());
         let nodes = writer.index().version().manifest.segments[0].node_count;

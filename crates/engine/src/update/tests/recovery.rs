@@ -9,7 +9,7 @@ use pageway_testkit::{Fault, FaultPlan, FaultVfs, Operation, SimVfs};
 use pageway_types::{Metric, NoProgress};
 
 use super::model::{Model, SHAPE, update};
-use super::small::least;
+use super::small::tightest;
 use crate::error::{ErrorKind, Result};
 use crate::memory::MemoryWish;
 use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
@@ -212,7 +212,7 @@ fn two_deltas_that_are_replayed_are_flushed_in_the_memory_of_one() {
             .with_threads(1);
         Writer::open(dir.path(), &OpenOptions::default(), &options)
     };
-    let build = least(with(1 << 20));
+    let build = tightest(with);
     let writer = with(build).unwrap();
     let capacity = writer.changes().unwrap().delta_capacity;
     let mut model = Model::new(9);

@@ -136,9 +136,20 @@ fn rows_get_no_ids_behind_the_last_number() {
 
 /// The least memory that the words of a refusal name.
 pub(super) fn least(refused: crate::error::Result<Writer>) -> u64 {
-    let words = refused.err().unwrap().to_string();
-    let least = words.split("works is ").nth(1).unwrap();
-    least.split(' ').next().unwrap().parse().unwrap()
+    refused.err().unwrap().least_named()
+}
+
+/// The least memory that an index opens with.
+pub(super) fn tightest(with: impl Fn(u64) -> crate::error::Result<Writer>) -> u64 {
+    let (mut low, mut high) = (1 << 20, least(with(1 << 20)));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match with(middle) {
+            Ok(_) => high = middle,
+            Err(_) => low = middle + 1,
+        }
+    }
+    high
 }
 
 #[test]
