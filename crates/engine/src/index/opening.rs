@@ -267,3 +267,54 @@ fn reserve_caches(ledger: &mut Ledger, segment: &LoadedSegment) {
     ledger.reserve(MemoryPart::CachedNodes, nodes);
     ledger.reserve(MemoryPart::CachedPages, pages);
 }
+
+#[cfg(test)]
+mod tests {
+    use pageway_types::{ElementType, NoProgress, SplitMix64, VectorShape};
+
+    use crate::Index;
+    use crate::memory::MemoryWish;
+    use crate::options::{BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions};
+    use crate::source::VectorSlice;
+
+    const SHAPE: VectorShape = VectorShape {
+        dimension: 16,
+        element: ElementType::U8,
+    };
+
+    #[test]
+    fn the_least_memory_holds_a_search_for_as_many_as_were_announced() {
+        let mut random = SplitMix64::new(4);
+        let rows: Vec<u8> = (0..1500 * 16).map(|_| random.next_u64() as u8).collect();
+        let dir = tempfile::tempdir().unwrap();
+        let vectors = VectorSlice::new(&rows, SHAPE).unwrap();
+        let build = BuildOptions {
+            degree: 12,
+            calibration_queries: 40,
+            ..BuildOptions::default()
+        };
+        let input = BuildInput::new(&vectors, "rows");
+        Index::build(dir.path(), &input, &build, &NoProgress).unwrap();
+        let efforts = [None, Some(Effort::ListSize(50)), Some(Effort::Recall(0.9))];
+        for (effort, k) in efforts
+            .into_iter()
+            .flat_map(|own| [(own, 300), (own, 1000)])
+        {
+            let announced = |memory| OpenOptions {
+                memory: Some(MemoryWish::Bytes(memory)),
+                effort,
+                k,
+                ..OpenOptions::default()
+            };
+            let open = |memory| Index::open(dir.path(), &announced(memory));
+            let least = open(1).err().unwrap().least_named();
+            assert!(open(least - 1).is_err());
+            let index = open(least).unwrap();
+            let mut options = SearchOptions::nearest(k);
+            options.effort = effort.unwrap_or(options.effort);
+            let query = Queries::new(&rows[..16], SHAPE);
+            let found = index.search(&query, &options);
+            found.unwrap_or_else(|error| panic!("{effort:?} {k}: {error}"));
+        }
+    }
+}

@@ -90,15 +90,29 @@ impl WorkerPlan {
 /// `Unsupported` for a recall out of reach.
 pub(crate) fn list_size(manifest: &Manifest, options: &OpenOptions) -> Result<u32> {
     Ok(match options.effort {
+        None if options.k > ASSUMED_LIST_SIZE => default_list(manifest, options.k),
         None => ASSUMED_LIST_SIZE,
-        Some(Effort::ListSize(size)) => size,
+        // No list of the nearest is shorter than they are.
+        Some(Effort::ListSize(size)) => size.max(options.k),
         // The first search measures it.
-        Some(Effort::Recall(_)) if manifest.calibration.curves.is_empty() => ASSUMED_LIST_SIZE,
+        Some(Effort::Recall(_)) if manifest.calibration.curves.is_empty() => {
+            ASSUMED_LIST_SIZE.max(options.k)
+        }
         Some(Effort::Recall(recall)) => {
             let k = options.k.clamp(1, manifest.node_count().max(1));
             manifest.calibration.list_size_for(k, recall)?.max(k)
         }
     })
+}
+
+/// The list of a search for so many nearest with the effort that it has by default.
+fn default_list(manifest: &Manifest, k: u32) -> u32 {
+    let k = k.clamp(1, manifest.node_count().max(1));
+    let known = match SearchOptions::nearest(k).effort {
+        Effort::Recall(recall) => manifest.calibration.list_size_for(k, recall).ok(),
+        Effort::ListSize(size) => Some(size),
+    };
+    known.unwrap_or(k).max(k)
 }
 
 /// The list that searches which ask for a high recall have, where nobody says what is to come:
