@@ -27,7 +27,8 @@ const MAX_TURNS: u32 = 4;
 ///
 /// Costs two sequential passes over the record file and one over all others; holds a few MiB, a bit
 /// per row, and 24 bytes for each id in the log. Needs no lock: what a writer commits meanwhile is
-/// verified in place of what it replaces. Only where pages are written over writers are kept away.
+/// verified in place of what it replaces. Only where pages are written over writers are kept away;
+/// what a crash left behind the pages of such a file belongs to nobody and is not looked at.
 ///
 /// # Errors
 /// `NotFound`, `Corrupt` or `Incompatible` for a manifest that cannot be used; damage elsewhere is
