@@ -124,7 +124,20 @@ pub(super) fn list_size_for(
         return Ok(k);
     }
     let calibration = &version.manifest.calibration;
+    if calibration.curves.is_empty() && !version.is_whole() {
+        return Err(unmeasured());
+    }
     calibration.list_size_by(k, recall, misses)
+}
+
+/// Of an index whose recall is not known, and cannot be measured as it is.
+fn unmeasured() -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        "recall was not measured, and is not while the index is open to be changed or has dead \
+         rows: merge it fully (pageway merge --full), which measures it where rows came or died, \
+         then close it and calibrate it (pageway calibrate); or give a list size (effort)",
+    )
 }
 
 /// The list size that an effort asks for, of queries that miss so much.

@@ -155,7 +155,7 @@ impl Version {
             ErrorKind::Unsupported,
             format!(
                 "{what} of an index that is not open to be changed and has no dead rows: merge it \
-                 fully first"
+                 fully, then close it, then open it to be read"
             ),
         ))
     }

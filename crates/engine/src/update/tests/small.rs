@@ -5,7 +5,8 @@ use pageway_types::{Metric, NoProgress};
 use super::model::{Model, SHAPE, open};
 use crate::error::ErrorKind;
 use crate::memory::{MemoryPart, MemoryWish};
-use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
+use crate::options::{BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions};
+use crate::source::VectorSlice;
 use crate::update::{CreateOptions, Rows, UpdateOptions, Writer};
 use crate::{Durability, Index};
 
@@ -401,4 +402,49 @@ fn recall_is_measured_while_rows_come_and_go() {
     let found = index.search(&own.queries(), &options).unwrap();
     assert!((60..=100).contains(&report.queries));
     assert_eq!(found.stats.len(), report.queries);
+}
+
+#[test]
+fn recall_that_was_not_measured_is_after_a_full_merge() {
+    let mut model = Model::new(8);
+    let bytes = model.rows(60).concat();
+    let dir = tempfile::tempdir().unwrap();
+    let build = BuildOptions {
+        calibration_queries: 0,
+        degree: 12,
+        ..BuildOptions::default()
+    };
+    let vectors = VectorSlice::new(&bytes, SHAPE).unwrap();
+    let input = BuildInput::new(&vectors, "rows");
+    Index::build(dir.path(), &input, &build, &NoProgress).unwrap();
+    let query = model.row();
+    let ask =
+        |index: &Index| index.search(&Queries::new(&query, SHAPE), &SearchOptions::nearest(3));
+    let orders = |error: crate::Error| {
+        let words = error.to_string();
+        let places = ["merge", "fully", "close", "calibrate"].map(|word| words.find(word));
+        assert!(places.is_sorted() && places[0].is_some(), "{words}");
+    };
+    let writer = open(dir.path());
+    orders(ask(writer.index()).unwrap_err());
+    writer.delete(&[0], Durability::Synced).unwrap();
+    orders(ask(writer.index()).unwrap_err());
+    let calibrate = |index: &Index| index.calibrate(None, &<_>::default(), &NoProgress);
+    let refused = calibrate(writer.index()).unwrap_err().to_string();
+    assert!(
+        refused.contains("merge it fully, then close it"),
+        "{refused}"
+    );
+    writer.flush(&NoProgress).unwrap();
+    drop(writer);
+    let reader = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    orders(ask(&reader).unwrap_err());
+    drop(reader);
+    let writer = open(dir.path());
+    writer.merge(true, &NoProgress).unwrap();
+    ask(writer.index()).unwrap();
+    drop(writer);
+    let reader = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    ask(&reader).unwrap();
+    calibrate(&reader).unwrap();
 }
