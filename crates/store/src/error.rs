@@ -56,11 +56,13 @@ pub enum StoreError {
     /// The file system or the quota is full, or a file as large as this process may make one.
     #[error(
         "{}: no space left on the device, or the quota or the limit of file sizes (ulimit -f) is \
-         used up", path.display()
+         used up{}", path.display(), needing(*needed)
     )]
     NoSpace {
         /// File or directory that could not grow.
         path: PathBuf,
+        /// Bytes that it was to have, where that is known.
+        needed: Option<u64>,
     },
     /// The system lets nobody write here, or not this user.
     #[error(
@@ -115,7 +117,7 @@ impl StoreError {
     pub fn io(path: &Path, op: &'static str, source: io::Error) -> Self {
         let path = path.to_path_buf();
         if is_full(&source) {
-            return Self::NoSpace { path };
+            return Self::NoSpace { path, needed: None };
         }
         if source.kind() == io::ErrorKind::NotFound {
             return Self::NotFound {
@@ -129,6 +131,15 @@ impl StoreError {
         Self::Io { path, op, source }
     }
 
+    /// The same of a file that was to have so many bytes, where it is a lack of space.
+    #[must_use]
+    pub(crate) fn needing(mut self, bytes: u64) -> Self {
+        if let Self::NoSpace { needed, .. } = &mut self {
+            *needed = Some(bytes);
+        }
+        self
+    }
+
     /// True of a unit that is intact but older than it should be: what was written over it never
     /// reached the device. Any other damage of a unit, a torn write above all, breaks its checksum.
     pub fn is_lost_write(&self) -> bool {
@@ -139,6 +150,10 @@ impl StoreError {
     pub fn invalid(what: impl Into<String>) -> Self {
         Self::Invalid { what: what.into() }
     }
+}
+
+fn needing(bytes: Option<u64>) -> String {
+    bytes.map_or_else(String::new, |bytes| format!(": it needs {bytes} B"))
 }
 
 fn is_full(error: &io::Error) -> bool {
@@ -210,6 +225,17 @@ mod tests {
             os(rustix::io::Errno::IO),
             StoreError::Io { op: "write", .. }
         ));
+    }
+
+    #[test]
+    fn a_lack_of_space_says_how_much_is_needed_where_that_is_known() {
+        let full = os(rustix::io::Errno::NOSPC);
+        assert!(full.to_string().ends_with("used up"), "{full}");
+        let words = full.needing(123).to_string();
+        assert!(words.ends_with("used up: it needs 123 B"), "{words}");
+        let other = os(rustix::io::Errno::IO);
+        let words = other.to_string();
+        assert_eq!(other.needing(123).to_string(), words);
     }
 
     #[test]

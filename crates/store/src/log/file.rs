@@ -74,12 +74,12 @@ impl Prepared {
 }
 
 fn fill(path: &Path, file: &dyn VfsFile, header: &LogHeader) -> Result<(), StoreError> {
+    let failed = |op| move |e| StoreError::io(path, op, e).needing(header.capacity);
     file.allocate(header.capacity)
-        .map_err(|e| StoreError::io(path, "set space aside", e))?;
+        .map_err(failed("set space aside"))?;
     file.write_all_at(&header.encode(), 0)
-        .map_err(|e| StoreError::io(path, "write", e))?;
-    file.sync_data()
-        .map_err(|e| StoreError::io(path, "sync", e))
+        .map_err(failed("write"))?;
+    file.sync_data().map_err(failed("sync"))
 }
 
 fn remove_leftover(place: &LogPlace, path: &Path) -> Result<(), StoreError> {
