@@ -56,6 +56,7 @@ mod piecewise;
 mod pipeline;
 mod places;
 mod questions;
+mod raw_rows;
 mod reach;
 mod recalibrate;
 #[cfg(test)]

@@ -20,6 +20,7 @@ use pageway_types::{NodeId, Progress, VectorRead};
 use super::code_distances::CodeDistances;
 use super::link::{BaseSearch, Linker, found_per_row, is_well_known};
 use super::pipeline::Pipeline;
+use super::raw_rows::RawRows;
 use super::shards::{ShardGraphs, write_list};
 use super::sort::Sorter;
 use super::spill::{Spill, SpillWriter};
@@ -37,6 +38,8 @@ const REPLACED: usize = 8;
 const DEAD_LISTS: usize = 8192;
 /// Bytes in which edges back are sorted.
 const SORTED_BYTES: u64 = 4 << 20;
+/// Bytes of candidates that are read together.
+const CANDIDATE_BYTES: usize = 1 << 20;
 /// What all of that takes beside the segment that is searched.
 pub(super) const REWRITE_BYTES: u64 = 16 << 20;
 
@@ -386,21 +389,30 @@ impl<'f> Finding<'f> {
     /// The lists of some rows, of nodes of the largest segment and of those of their own lists.
     fn lists(&mut self, rows: Range<u32>, own: &[Vec<NodeId>]) -> Result<Vec<Vec<NodeId>>> {
         let vectors = self.pipeline.input.vectors;
-        let shape = vectors.shape();
-        let mut queries = vec![0; rows.len() * shape.row_bytes()];
+        let row_bytes = vectors.shape().row_bytes();
+        let mut queries = vec![0; rows.len() * row_bytes];
         vectors.read(rows.start.into(), &mut queries)?;
         let found = self.base.found(&queries)?;
-        let queries = queries.chunks_exact(shape.row_bytes());
-        let found = found.iter().zip(queries).zip(own);
-        found
-            .map(|((nodes, query), own)| self.list(query, nodes, own))
-            .collect()
+        let each = found.iter().zip(own);
+        let candidates: Vec<Candidates> = each
+            .map(|(nodes, own)| self.candidates(nodes, own))
+            .collect();
+        let most = candidates.iter().map(|own| own.rows.len()).max();
+        let together = CANDIDATE_BYTES / (row_bytes * most.unwrap_or(0).max(1));
+        let mut lists = Vec::with_capacity(candidates.len());
+        let mut queries = queries.chunks_exact(row_bytes);
+        for group in candidates.chunks(together.max(1)) {
+            let rows = group.iter().flat_map(|own| &own.rows);
+            let read = RawRows::read(vectors, rows.copied().collect())?;
+            for (own, query) in group.iter().zip(&mut queries) {
+                lists.push(self.list(query, own, &read)?);
+            }
+        }
+        Ok(lists)
     }
 
-    /// The list of a row, among nodes that were found for it and the rows of its own list.
-    fn list(&mut self, query: &[u8], nodes: &[u32], own: &[NodeId]) -> Result<Vec<NodeId>> {
-        let input = self.pipeline.input.vectors;
-        let row_bytes = input.shape().row_bytes();
+    /// Nodes that were found for a row, as rows, and the rows of its own list.
+    fn candidates(&self, nodes: &[u32], own: &[NodeId]) -> Candidates {
         let row = |node: &u32| self.kept.rows.row_of(0, NodeId(*node));
         let mut rows: Vec<u32> = nodes.iter().filter_map(row).collect();
         let near = if is_well_known(rows.len(), self.found) {
@@ -409,14 +421,28 @@ impl<'f> Finding<'f> {
             0
         };
         rows.extend(own.iter().map(|other| other.0));
-        let mut others = vec![0; rows.len() * row_bytes];
-        for (row, out) in rows.iter().zip(others.chunks_exact_mut(row_bytes)) {
-            input.read((*row).into(), out)?;
+        Candidates { rows, near }
+    }
+
+    /// The list of a row, among candidates that were read.
+    fn list(&mut self, query: &[u8], own: &Candidates, read: &RawRows) -> Result<Vec<NodeId>> {
+        let mut others = Vec::with_capacity(own.rows.len() * query.len());
+        for row in &own.rows {
+            others.extend_from_slice(read.get(*row).ok_or_else(torn)?);
         }
-        let chosen = self.linker.choose(query, (&others, near))?;
-        let rows = chosen.iter().filter_map(|place| rows.get(*place).copied());
+        let chosen = self.linker.choose(query, (&others, own.near))?;
+        let rows = chosen
+            .iter()
+            .filter_map(|place| own.rows.get(*place).copied());
         Ok(rows.map(NodeId).collect())
     }
+}
+
+/// Rows that the list of another is chosen among.
+struct Candidates {
+    rows: Vec<u32>,
+    /// Those that are known to be near, which come first.
+    near: usize,
 }
 
 fn torn() -> Error {
