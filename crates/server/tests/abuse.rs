@@ -76,6 +76,36 @@ fn names_lead_nowhere_else() {
 }
 
 #[test]
+fn a_vector_too_long_for_an_index_changes_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::open(dir.path());
+    let vectors = json!({
+        "a": {"size": 2, "distance": "Dot"}, "b": {"size": 2, "distance": "Dot"},
+    });
+    server
+        .put("/collections/c", &json!({"vectors": vectors}))
+        .result();
+    let point = |id: u64, b: f64| json!({"id": id, "vector": {"a": [1, id], "b": [b, 1]}});
+    let path = "/collections/c/points?wait=true";
+    server
+        .put(path, &json!({"points": [point(1, 1.0)]}))
+        .result();
+    let long = json!({"points": [point(2, 1.0), point(1, 1e19)]});
+    let words = server.put(path, &long).error(422);
+    assert!(words.contains("points[1].vector.b"), "{words}");
+    let update = json!({"points": [{"id": 1, "vector": {"b": [1e19, 1]}}]});
+    server
+        .put("/collections/c/points/vectors?wait=true", &update)
+        .error(422);
+    assert_eq!(count(&server), 1);
+    server
+        .put(path, &json!({"points": [point(3, 9e18)]}))
+        .result();
+    server.close();
+    assert_eq!(count(&Server::open(dir.path())), 2);
+}
+
+#[test]
 fn points_that_are_none_change_nothing() {
     let (_dir, server) = filled();
     let put = |body: &str| server.ask_with(("PUT", "/collections/c/points?wait=true"), &[], body);
@@ -96,6 +126,7 @@ fn points_that_are_none_change_nothing() {
         whole("2", "[NaN, 0]", "{}"),
         whole("2", "[\"1\", 0]", "{}"),
         whole("2", "[1, 0, 0]", "{}"),
+        whole("2", "[1e19, 0]", "{}"),
         whole("2", &long, "{}"),
         whole("2", "{\"x\": [1, 0]}", "{}"),
         whole("2", "[1, 0]", "[]"),

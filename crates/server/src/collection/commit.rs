@@ -1,9 +1,11 @@
 //! Changes of points on their way into the indexes.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pageway::source::{TextRead, TextSlice};
-use pageway::{Durability, Rows, Which, Writer};
+use pageway::{Durability, Rows, Vfs, Which, Writer};
 use pageway_object::SharedRecord;
 
 use super::change::{Change, PutRow, decode, encode};
@@ -71,7 +73,44 @@ impl OpenCollection {
         if let Some(broken) = &order.broken {
             return Err(broken.clone());
         }
-        self.commit_here(order, &decode(record)?)
+        let mut changes = decode(record)?;
+        self.pass_over(&mut changes)?;
+        self.commit_here(order, &changes)
+    }
+
+    /// Takes out of the changes of a log what no index takes, which has never been acknowledged;
+    /// gives the ids of the points.
+    fn pass_over(&self, changes: &mut Vec<Change>) -> Outcome<Vec<PointId>> {
+        let (mut taken, mut passed) = (Vec::with_capacity(changes.len()), Vec::new());
+        for change in changes.drain(..) {
+            match &change {
+                Change::Put(row) if !self.schema.takes(row)? => passed.push(row.id),
+                Change::Put(_) | Change::Delete(_) => taken.push(change),
+            }
+        }
+        *changes = taken;
+        Ok(passed)
+    }
+
+    /// Does in every index what the journal says may not be in all of them.
+    pub(super) fn recover(&self, vfs: &Arc<dyn Vfs>, dir: &Path) -> Outcome<()> {
+        let (mut redone, mut passed) = (false, Vec::new());
+        let mut journal = Journal::open(vfs, dir, |record| {
+            redone = true;
+            let mut changes = decode(record)?;
+            passed.extend(self.pass_over(&mut changes)?);
+            self.apply(&changes)
+        })?;
+        // A part of the indexes may have taken it: all get what the first one has.
+        let points = self.load(&passed, &|_| true)?.into_iter();
+        let rows = points.filter_map(|point| point.into_row(&self.schema).ok());
+        self.apply(&rows.map(Change::Put).collect::<Vec<_>>())?;
+        if redone {
+            self.sync_indexes()?;
+            journal.forget()?;
+        }
+        self.order().journal = Some(journal);
+        Ok(())
     }
 
     /// Does changes in the indexes.
@@ -251,4 +290,94 @@ pub(super) fn last_of_each(points: Vec<Point>) -> Vec<Point> {
         .collect();
     kept.reverse();
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway::OsVfs;
+    use serde_json::json;
+
+    use super::*;
+    use crate::collection::{OpenMemory, Schema};
+
+    fn schema() -> Schema {
+        let vectors = json!({
+            "a": {"size": 2, "distance": "Dot"}, "b": {"size": 2, "distance": "Dot"},
+        });
+        Schema::of(&json!({"params": {"vectors": vectors}})).unwrap()
+    }
+
+    fn opened(vfs: &Arc<dyn Vfs>, dir: &Path) -> OpenCollection {
+        let memory = OpenMemory {
+            search: 16 << 20,
+            update: 32 << 20,
+            build: 16 << 20,
+            threads: 1,
+            latency_target: None,
+        };
+        OpenCollection::open(vfs, dir, &schema(), memory).unwrap()
+    }
+
+    /// A point with a number in its payload and in its vectors.
+    fn row(id: u64, number: f32, vectors: [Option<f32>; 2]) -> Change {
+        let vector = |own: Option<f32>| own.map(|own| bytes_of(&[own, number]));
+        Change::Put(PutRow {
+            id: PointId::Number(id),
+            document: json!({"n": number}).to_string(),
+            vectors: vectors.map(vector).into(),
+        })
+    }
+
+    #[test]
+    fn a_record_that_an_index_refuses_is_passed_over_when_a_collection_opens() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("c");
+        let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+        OpenCollection::create(&vfs, &dir, &schema()).unwrap();
+        let open = opened(&vfs, &dir);
+        let whole = [row(1, 1.0, [Some(1.0); 2]), row(2, 1.0, [Some(1.0); 2])];
+        open.commit(&mut open.order(), &whole).unwrap();
+        open.order().journal.as_mut().unwrap().forget().unwrap();
+        // As a server without the check at the door left it: in the journal, and in one index.
+        let long = [
+            row(1, 2.0, [Some(2.0), Some(1e19)]),
+            row(3, 2.0, [Some(2.0); 2]),
+        ];
+        open.order()
+            .journal
+            .as_mut()
+            .unwrap()
+            .append(&encode(&long))
+            .unwrap();
+        assert!(open.apply(&long).is_err());
+        open.sync_indexes().unwrap();
+        drop(open);
+        for _ in 0..2 {
+            let open = opened(&vfs, &dir);
+            let ids = [1, 2, 3].map(PointId::Number);
+            let points = open.load(&ids, &|_| true).unwrap();
+            let seen = points
+                .iter()
+                .map(|own| (own.document.payload["n"].as_f64(), &own.vectors));
+            let both = |a: [f32; 2], b: [f32; 2]| vec![Some(a.to_vec()), Some(b.to_vec())];
+            // The point is as the first index has it, with the vector that it had before.
+            let first = both([2.0, 2.0], [1.0, 1.0]);
+            let (second, third) = (both([1.0; 2], [1.0; 2]), both([2.0; 2], [2.0; 2]));
+            let expected = [
+                (Some(2.0), &first),
+                (Some(1.0), &second),
+                (Some(2.0), &third),
+            ];
+            assert_eq!(seen.collect::<Vec<_>>(), expected);
+            let filter = r#"{"must": [{"key": "n", "range": {"gte": 2, "lt": 3}}]}"#;
+            let filter = pageway::Filter::qdrant(filter).unwrap();
+            for number in 0..2 {
+                let count = open.index(number).unwrap().count(&filter).unwrap();
+                assert_eq!(count, 2, "the payload is the same in all indexes");
+            }
+            open.commit(&mut open.order(), &[row(4, 4.0, [Some(4.0), None])])
+                .unwrap();
+            open.close().unwrap();
+        }
+    }
 }

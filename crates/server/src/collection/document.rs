@@ -17,8 +17,10 @@ use crate::wire::SparseVector;
 const KEPT: &str = "\u{0}p";
 /// The key of the marks, which the filters of `has_vector` ask for.
 const MARKS: &str = "\u{1}";
-/// Bytes of a payload at most, as JSON.
+/// Bytes of a row at most: its document and its longest vector.
 const MAX_BYTES: usize = 1 << 20;
+/// Of them those of its name, and of what the log of an index says of it.
+const HEAD_BYTES: usize = 256;
 /// Objects and lists in one another at most.
 const MAX_LEVELS: usize = 32;
 /// Bytes of a name at most.
@@ -135,14 +137,15 @@ pub(crate) fn check_payload(payload: &Map<String, Value>, place: &str) -> Outcom
     Ok(())
 }
 
-/// Refuses a document that is too long for a row.
+/// Refuses a document that is too long for a row with a vector of so many bytes.
 ///
 /// # Errors
 /// 400, with the place.
-pub(crate) fn check_length(document: &str, place: &str) -> Outcome<()> {
-    if document.len() > MAX_BYTES {
+pub(crate) fn check_length(document: &str, vector: usize, place: &str) -> Outcome<()> {
+    let most = MAX_BYTES.saturating_sub(HEAD_BYTES + vector);
+    if document.len() > most {
         return Err(Failure::wrong(format_args!(
-            "{place}: payload and sparse vectors of {} bytes, {MAX_BYTES} are possible",
+            "{place}: payload and sparse vectors of {} bytes, {most} are possible",
             document.len()
         )));
     }
@@ -194,6 +197,8 @@ mod tests {
         assert!(check(&json!({"a": deep(32)})).is_ok());
         assert!(check(&json!({"a": deep(33)})).is_err());
         assert!(check(&json!({"n".repeat(201): 1})).is_err());
-        assert!(check_length(&"x".repeat((1 << 20) + 1), "p").is_err());
+        let most = (1 << 20) - 256;
+        assert!(check_length(&"x".repeat(most), 0, "p").is_ok());
+        assert!(check_length(&"x".repeat(most), 8, "p").is_err());
     }
 }

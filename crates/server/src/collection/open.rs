@@ -12,9 +12,8 @@ use pageway::{
 };
 use serde_json::json;
 
-use super::change::decode;
 use super::journal::Journal;
-use super::schema::Schema;
+use super::schema::{DenseField, Schema};
 use super::scroll::IdWindow;
 use crate::failure::{Failure, Outcome};
 use crate::partition::Replica;
@@ -87,10 +86,11 @@ impl OpenCollection {
         create_directory(vfs.as_ref(), dir)?;
         for number in 0..index_count(schema) {
             let field = schema.dense.get(number);
-            let shape = VectorShape {
-                dimension: field.map_or(1, |field| field.size as u32),
+            let none = VectorShape {
+                dimension: 1,
                 element: ElementType::F32,
             };
+            let shape = field.map_or(none, DenseField::shape);
             let metric = field.map_or(Metric::L2, |field| field.distance.metric());
             let mut options = CreateOptions::new(shape, metric);
             if let Some(degree) = field.and_then(|field| field.degree) {
@@ -127,7 +127,9 @@ impl OpenCollection {
         let last = writers.first().map(Writer::changes).transpose()?;
         let last = last.map_or(0, |changes| changes.lsn);
         let collection = Self::holding(schema, (writers, None), last);
-        collection.recover(vfs, dir)?;
+        if collection.writers.len() > 1 {
+            collection.recover(vfs, &dir.join(JOURNAL))?;
+        }
         collection.look_for_gaps()?;
         Ok(collection)
     }
@@ -162,23 +164,6 @@ impl OpenCollection {
             window: Mutex::new(None),
             shared: OnceLock::new(),
         }
-    }
-
-    fn recover(&self, vfs: &Arc<dyn Vfs>, dir: &Path) -> Outcome<()> {
-        if self.writers.len() < 2 {
-            return Ok(());
-        }
-        let mut redone = false;
-        let mut journal = Journal::open(vfs, &dir.join(JOURNAL), |change| {
-            redone = true;
-            self.apply(&decode(change)?)
-        })?;
-        if redone {
-            self.sync_indexes()?;
-            journal.forget()?;
-        }
-        self.order().journal = Some(journal);
-        Ok(())
     }
 
     /// Has its changes go into the log of a partition first.

@@ -120,7 +120,8 @@ impl Point {
         self.document.marks = absent.chain(present).collect();
         check_payload(&self.document.payload, &format!("point {}", self.id))?;
         let document = self.document.encode()?;
-        check_length(&document, &format!("point {}", self.id))?;
+        let longest = schema.longest_bytes();
+        check_length(&document, longest, &format!("point {}", self.id))?;
         let bytes = |vector: &Option<Vec<f32>>| vector.as_deref().map(bytes_of);
         Ok(PutRow {
             id: self.id,

@@ -1,8 +1,11 @@
 //! The vectors of a collection: their names, lengths and distances.
 
-use pageway::{Metric, VectorShape};
+use pageway::source::{Inspection, VectorSlice, inspect_rows};
+use pageway::{ElementType, ErrorKind, Metric, NoProgress, VectorShape};
 use serde_json::Value;
 
+use super::change::PutRow;
+use super::commit::bytes_of;
 use crate::failure::{Failure, Outcome};
 use crate::wire::VectorValue;
 
@@ -183,6 +186,24 @@ impl Schema {
         dense.or(is_sparse.then_some(false))
     }
 
+    /// Bytes of the longest vector of a row.
+    pub(super) fn longest_bytes(&self) -> usize {
+        let bytes = self.dense.iter().map(|field| field.shape().row_bytes());
+        bytes.max().unwrap_or(0)
+    }
+
+    /// Whether indexes can hold the vectors of a row, however much memory they have.
+    pub(super) fn takes(&self, row: &PutRow) -> Outcome<bool> {
+        for (field, vector) in self.dense.iter().zip(&row.vectors) {
+            let Some(vector) = vector else { continue };
+            match field.check_row(vector, &field.name) {
+                Err(failure) if failure.status == 422 => return Ok(false),
+                checked => checked?,
+            }
+        }
+        Ok(true)
+    }
+
     /// The dense vector that a query uses, by its number.
     pub(crate) fn using(&self, name: Option<&str>) -> Outcome<(usize, &DenseField)> {
         let name = name.unwrap_or("");
@@ -198,6 +219,34 @@ impl Schema {
 }
 
 impl DenseField {
+    /// The shape of its vectors.
+    pub(super) fn shape(&self) -> VectorShape {
+        VectorShape {
+            dimension: self.size as u32,
+            element: ElementType::F32,
+        }
+    }
+
+    /// Refuses the bytes of a vector that an index refuses in a row.
+    fn check_row(&self, row: &[u8], path: &str) -> Outcome<()> {
+        let vectors = VectorSlice::new(row, self.shape());
+        let inspected = vectors.and_then(|vectors| {
+            let inspection = Inspection {
+                vectors: &vectors,
+                name: path,
+                metric: self.distance.metric(),
+            };
+            inspect_rows(inspection, row.len(), &NoProgress)
+        });
+        match inspected {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => Err(Failure::invalid(
+                path,
+                "a vector so long that distances are not finite in 32 bits",
+            )),
+            inspected => Ok(inspected.map(drop)?),
+        }
+    }
+
     /// Refuses numbers that are no vector of this field.
     pub(crate) fn check(&self, numbers: &[f32], path: &str) -> Outcome<()> {
         if numbers.len() != self.size {
@@ -225,6 +274,7 @@ impl DenseField {
                 if self.distance == Distance::Cosine {
                     normalise(&mut numbers);
                 }
+                self.check_row(&bytes_of(&numbers), path)?;
                 Ok(numbers)
             }
             VectorValue::Sparse(_) => Err(Failure::wrong(format_args!(
@@ -339,6 +389,41 @@ mod tests {
             field.check(&[f32::INFINITY, 1.0], "v").unwrap_err().status,
             422
         );
+    }
+
+    #[test]
+    fn vectors_that_no_index_takes_are_refused() {
+        for (distance, size) in [("Dot", 2), ("Euclid", 2), ("Manhattan", 2), ("Dot", 16_384)] {
+            let config = json!({"params": {"vectors": {"size": size, "distance": distance}}});
+            let schema = Schema::of(&config).unwrap();
+            let field = &schema.dense[0];
+            let numbers = |first: f32| {
+                let mut numbers = vec![1.0; size];
+                numbers[0] = first;
+                numbers
+            };
+            let take = |first| field.take(VectorValue::Dense(numbers(first)), "points[3].vector");
+            assert!(take(9e18).is_ok(), "{distance}");
+            let refused = take(1e19).unwrap_err();
+            assert_eq!(refused.status, 422);
+            assert!(refused.text.contains("points[3].vector"), "{refused:?}");
+            let row = |first| PutRow {
+                id: crate::wire::PointId::Number(1),
+                document: "{}".to_owned(),
+                vectors: vec![Some(bytes_of(&numbers(first)))],
+            };
+            assert_eq!(schema.takes(&row(9e18)), Ok(true));
+            assert_eq!(schema.takes(&row(1e19)), Ok(false));
+        }
+        let config = json!({"params": {"vectors": {"size": 2, "distance": "Cosine"}}});
+        let field = &Schema::of(&config).unwrap().dense[0];
+        for numbers in [[3e38, 3e38], [1e-45, 0.0]] {
+            let kept = field
+                .take(VectorValue::Dense(numbers.to_vec()), "v")
+                .unwrap();
+            let squares: f32 = kept.iter().map(|own| own * own).sum();
+            assert!((squares - 1.0).abs() < 1e-6, "{numbers:?}");
+        }
     }
 
     #[test]
