@@ -237,12 +237,18 @@ impl Failure {
 
 /// What the engine says of too little memory for changes, and for a search.
 const UPDATE_WORDS: &str = "memory for updates";
+const ROOM_WORDS: &str = "open the index with more memory for updates";
 const SEARCH_WORDS: &str = "set aside for searches: open it with this list size";
 
 impl Failure {
     /// Whether an index did not open for want of memory for its changes.
     pub(crate) fn lacks_update_memory(&self) -> bool {
         self.status == 400 && self.text.contains(UPDATE_WORDS)
+    }
+
+    /// Whether what is in a log does not fit the memory for changes of the index it belongs to.
+    pub(crate) fn lacks_room(&self) -> bool {
+        self.status == 400 && self.text.contains(ROOM_WORDS)
     }
 
     /// Whether a search takes more memory than its index has for searches.

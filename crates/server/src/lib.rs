@@ -6,6 +6,7 @@
 //! operation   the table of operations, and what each does
 //! wire        what clients send, as types
 //! service     collections by their names: registry, shelf
+//! division    memory of the indexes of a collection
 //! remote      collections that are indexes in object storage
 //! snapshot    collections as archives, and back
 //! collection  an index for each dense vector, changed together
@@ -21,6 +22,7 @@
 
 mod cluster;
 mod collection;
+mod division;
 mod failure;
 mod http;
 mod input;

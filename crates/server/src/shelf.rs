@@ -11,6 +11,7 @@ use pageway::format_bytes;
 use pageway::server::clock;
 
 use crate::collection::{OpenCollection, OpenMemory, Schema};
+use crate::division::{Bounds, Share};
 use crate::failure::{Failure, Outcome};
 use crate::registry::Registry;
 use crate::remote::RemoteShard;
@@ -49,46 +50,25 @@ pub(crate) struct Shelf {
 struct ShelfPlace {
     open: Mutex<Option<OpenedPlace>>,
     used: AtomicU64,
-    /// Memory of the searches of an index that is enough to open it, as far as is known.
-    bytes: AtomicU64,
-    /// The same of its changes.
-    update: AtomicU64,
+    /// Memory of an index that is enough to open it, as far as is known.
+    known: Mutex<Share>,
+}
+
+impl ShelfPlace {
+    fn known(&self) -> Share {
+        *lock(&self.known)
+    }
+
+    fn note(&self, share: Share) {
+        *lock(&self.known) = share;
+    }
 }
 
 struct OpenedPlace {
     collection: Arc<OpenCollection>,
     bytes: u64,
-    /// Of them those of the searches of an index, and of its changes.
-    each: u64,
-    update: u64,
-}
-
-/// Memory of the changes of an index.
-struct UpdateShare {
-    bytes: u64,
-    /// Whether little of it is for rows that wait, and most for flushes and merges.
-    is_thin: bool,
-}
-
-impl UpdateShare {
-    /// Those of flushes and merges.
-    const fn build_bytes(&self) -> u64 {
-        if self.is_thin {
-            self.bytes - self.bytes / 8
-        } else {
-            self.bytes / 2
-        }
-    }
-
-    /// More, within what leaves room for another, or within all there is; whether there is more.
-    fn grow(&mut self, fair: u64, most: u64) -> bool {
-        let limit = if self.is_thin { most } else { fair };
-        if self.bytes < limit {
-            self.bytes = (self.bytes + self.bytes / 4 + 1).min(limit);
-            return true;
-        }
-        !std::mem::replace(&mut self.is_thin, true)
-    }
+    /// Memory of an index.
+    share: Share,
 }
 
 /// A collection to open.
@@ -181,16 +161,15 @@ impl Shelf {
         let tick = self.clock.fetch_add(1, Ordering::Relaxed);
         place.used.store(tick, Ordering::Relaxed);
         let mut open = lock(&place.open);
+        let known = place.known();
         if let Some(opened) = &*open {
             let idle = Arc::strong_count(&opened.collection) == 1;
-            let is_tight = opened.collection.is_tight();
-            if !(idle && (is_tight || opened.collection.is_broken())) {
+            let lack = opened.collection.lack();
+            if !(idle && (lack.is_some() || opened.collection.is_broken())) {
                 return Ok(Arc::clone(&opened.collection));
             }
-            if is_tight {
-                place.bytes.store(2 * opened.each, Ordering::Relaxed);
-                let update = opened.update + opened.update / 4;
-                place.update.store(update, Ordering::Relaxed);
+            if let Some(lack) = lack {
+                place.note(self.bounds(wanted).more_of(opened.share, lack));
             }
             self.close(&mut open)?;
         }
@@ -199,7 +178,9 @@ impl Shelf {
         if !wanted.is_new && !is_named() {
             return Err(Failure::no_collection(wanted.name));
         }
-        let opened = self.open(wanted, &place, None)?;
+        let opened = self.open(wanted, &place, None);
+        // Where others have what it wanted, it opens with what it had.
+        let opened = opened.inspect_err(|_| place.note(known))?;
         let collection = Arc::clone(&opened.collection);
         *open = Some(opened);
         Ok(collection)
@@ -210,6 +191,48 @@ impl Shelf {
         (self.budget / count / 2).max(SEARCH_LEAST)
     }
 
+    /// Bounds of the memory of an index.
+    fn bounds(&self, wanted: &Wanted<'_>) -> Bounds {
+        let count = index_count(wanted);
+        let room = self.budget / count;
+        Bounds {
+            search: self.most_each(count),
+            room,
+            fair: room / shared_by(wanted).min(2),
+        }
+    }
+
+    /// Memory that is tried for an index first, where so much is known to be needed.
+    fn first_share(&self, wanted: &Wanted<'_>, known: Share) -> Share {
+        let (count, shared) = (index_count(wanted), shared_by(wanted));
+        let bounds = self.bounds(wanted);
+        let part = SEARCH_PART.max(2 * shared);
+        let search = (self.budget / part / count).clamp(SEARCH_LEAST, bounds.search);
+        let update = (bounds.room / UPDATE_PART / shared).max(UPDATE_USUAL);
+        let share = bounds.clamp(Share {
+            search: search.max(known.search),
+            update: update.max(known.update),
+            ..known
+        });
+        let update = if wanted.remote.is_some() {
+            0
+        } else {
+            share.update
+        };
+        Share { update, ..share }
+    }
+
+    fn memory_of(&self, share: Share, bounds: Bounds) -> OpenMemory {
+        OpenMemory {
+            search: share.search,
+            update: share.update,
+            build: share.build_bytes(),
+            threads: self.threads,
+            latency_target: self.latency_target,
+            can_grow: bounds.more_rows(share).is_some(),
+        }
+    }
+
     /// Opens a collection: with so much for the searches of an index, or with what is enough.
     fn open(
         &self,
@@ -217,46 +240,23 @@ impl Shelf {
         place: &ShelfPlace,
         grown: Option<u64>,
     ) -> Outcome<OpenedPlace> {
-        let count = index_count(wanted);
-        let most = self.most_each(count);
-        let shared = wanted.registry.names().collections.len().max(1) as u64;
-        let part = SEARCH_PART.max(2 * shared);
-        let first = (self.budget / part / count).clamp(SEARCH_LEAST, most);
-        let known = place.bytes.load(Ordering::Relaxed);
-        let mut each = grown.unwrap_or(known.max(first)).min(most);
-        let room = self.budget / count;
-        let share = (room / UPDATE_PART / shared).max(UPDATE_USUAL);
-        let known = place.update.load(Ordering::Relaxed);
-        let mut update = UpdateShare {
-            bytes: share.max(known).min(room.saturating_sub(each)),
-            is_thin: false,
-        };
-        if wanted.remote.is_some() {
-            update.bytes = 0;
-        }
+        let (known, bounds) = (place.known(), self.bounds(wanted));
+        let search = grown.unwrap_or(known.search);
+        let mut share = self.first_share(wanted, Share { search, ..known });
         loop {
-            let needed = (each + update.bytes) * count;
+            let needed = share.bytes() * index_count(wanted);
             self.reserve(wanted, needed)?;
-            let memory = OpenMemory {
-                search: each,
-                update: update.bytes,
-                build: update.build_bytes(),
-                threads: self.threads,
-                latency_target: self.latency_target,
-            };
-            let opened = wanted.opened(memory);
+            let opened = wanted.opened(self.memory_of(share, bounds));
             let opened = opened.and_then(|collection| self.settled(wanted, collection, needed));
             let failure = match opened {
                 Ok((collection, bytes)) => {
                     if grown.is_none() {
-                        place.bytes.store(each, Ordering::Relaxed);
-                        place.update.store(update.bytes, Ordering::Relaxed);
+                        place.note(share);
                     }
                     return Ok(OpenedPlace {
                         collection: Arc::new(collection),
                         bytes,
-                        each,
-                        update: update.bytes,
+                        share,
                     });
                 }
                 Err(failure) => failure,
@@ -266,19 +266,10 @@ impl Shelf {
             if failure.status != 400 {
                 return Err(failure);
             }
-            let has_more = if failure.lacks_update_memory() {
-                let most = |room: u64| room.saturating_sub(each);
-                update.grow(most(room / shared.min(2)), most(room))
-            } else {
-                let has_more = each < most;
-                each = (2 * each).min(most);
-                update.bytes = update.bytes.min(room.saturating_sub(each));
-                has_more
-            };
-            if !has_more {
+            share = bounds.more(share, &failure).ok_or_else(|| {
                 let words = format!("collection `{}`: {}", wanted.name, failure.text);
-                return Err(Failure::no_memory(words));
-            }
+                Failure::no_memory(words)
+            })?;
         }
     }
 
@@ -357,7 +348,7 @@ impl Shelf {
             return Ok(false);
         };
         let mut open = lock(&place.open);
-        let Some(each) = open.as_ref().map(|opened| opened.each) else {
+        let Some(each) = open.as_ref().map(|opened| opened.share.search) else {
             return Ok(false);
         };
         let count = index_count(wanted);
@@ -486,6 +477,11 @@ impl Shelf {
     fn taken(&self) -> MutexGuard<'_, u64> {
         lock(&self.taken)
     }
+}
+
+/// How many collections share the memory.
+fn shared_by(wanted: &Wanted<'_>) -> u64 {
+    wanted.registry.names().collections.len().max(1) as u64
 }
 
 fn index_count(wanted: &Wanted<'_>) -> u64 {

@@ -105,6 +105,50 @@ fn a_vector_too_long_for_an_index_changes_none() {
     assert_eq!(count(&Server::open(dir.path())), 2);
 }
 
+/// Puts longer and longer payloads into a collection of two vectors, in so much memory, kills and
+/// stops the server; how many of the ten were taken.
+fn taken_payloads(memory: u64) -> usize {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || Server::with_memory(dir.path(), memory);
+    let server = open();
+    let field = json!({"size": 2, "distance": "Dot"});
+    let config = json!({"vectors": {"a": field, "b": field}});
+    server.put("/collections/c", &config).result();
+    let put = |server: &Server, kilobytes: usize| {
+        let payload = json!({"x": "y".repeat(1000 * kilobytes)});
+        let vector = json!({"a": [1, 1], "b": [1, 1]});
+        let point = json!({"id": kilobytes, "vector": vector, "payload": payload});
+        server.put(
+            "/collections/c/points?wait=true",
+            &json!({"points": [point]}),
+        )
+    };
+    let mut known = 0;
+    for kilobytes in [1, 5, 10, 20, 40, 60, 100, 200, 400, 1000] {
+        match put(&server, kilobytes) {
+            answer if answer.status == 200 => known += 1,
+            answer => _ = answer.error(507),
+        }
+        assert_eq!(count(&server), known, "{kilobytes}");
+    }
+    // As a kill leaves it: indexes take out of their journal what they may lack.
+    drop(server);
+    let server = open();
+    assert_eq!(count(&server), known);
+    put(&server, 3).result();
+    server.close();
+    assert_eq!(count(&open()), known + 1);
+    known
+}
+
+#[test]
+fn payloads_stay_or_do_not_fit_and_change_nothing() {
+    let taken = taken_payloads(48 << 20);
+    assert!((3..10).contains(&taken), "{taken}");
+    let taken = taken_payloads(64 << 20);
+    assert!(taken >= 9, "{taken}");
+}
+
 #[test]
 fn points_that_are_none_change_nothing() {
     let (_dir, server) = filled();

@@ -36,7 +36,7 @@ pub(crate) use scan::{DeltaQuery, Hit};
 pub(crate) const ROW_BYTES: u64 = 8 + 8 + 16 + 4 + 48;
 
 /// Bytes that attributes take beside their own.
-const DOCUMENT_BYTES: u64 = 48;
+pub(crate) const DOCUMENT_BYTES: u64 = 48;
 
 /// Bytes that the attributes of some rows take.
 pub(crate) fn document_bytes(documents: &[RowDocument]) -> u64 {

@@ -8,7 +8,7 @@ use pageway_store::MAX_RECORD_BYTES;
 use super::options::Rows;
 use super::record::HEAD_BYTES;
 use super::state::Batch;
-use crate::delta::{ROW_BYTES, RowDocument, document_bytes};
+use crate::delta::{DOCUMENT_BYTES, ROW_BYTES, RowDocument, document_bytes};
 use crate::error::{Error, Result};
 use crate::source::{TextRead, check_document, check_kinds};
 use crate::update::record::Operation;
@@ -176,8 +176,19 @@ pub(super) fn check_size(document: &RowDocument, row_bytes: usize, capacity: u32
             "attributes of {length} bytes: {most} are possible beside a vector of {row_bytes} bytes"
         )));
     }
+    match document {
+        Some(_) => check_room(length, row_bytes, capacity),
+        None => Ok(()),
+    }
+}
+
+/// Refuses attributes of a length that no delta has room for.
+///
+/// # Errors
+/// `InvalidInput`.
+pub(super) fn check_room(length: usize, row_bytes: usize, capacity: u32) -> Result<()> {
     let room = u64::from(capacity.saturating_sub(1)) * (row_bytes as u64 + ROW_BYTES);
-    let bytes = document_bytes(std::slice::from_ref(document));
+    let bytes = length as u64 + DOCUMENT_BYTES;
     if bytes > room {
         return Err(Error::invalid(format!(
             "attributes of {bytes} bytes: the memory for updates holds {room} bytes of such: open \

@@ -11,6 +11,7 @@ use pageway_types::Progress;
 use super::common::Common;
 use super::edit::RowChange;
 use super::options::{Acknowledged, Changes, MergeReport, Rows, Which};
+use super::pieces::check_room;
 use super::record::Operation;
 use super::state::State;
 use crate::error::{Error, ErrorKind, Result};
@@ -69,6 +70,20 @@ impl Writer {
             ));
         }
         self.put(Operation::Upsert, rows)
+    }
+
+    /// Refuses what [`Writer::upsert`] would refuse of a row whose attributes have so many bytes,
+    /// for want of memory: for who puts rows into several indexes, or into none.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the memory for updates is too small for the attributes; once each, what
+    /// a flush or merge in the background failed with.
+    pub fn check_room(&self, attributes: usize) -> Result<()> {
+        self.common.check_process()?;
+        self.common.report()?;
+        let capacity = self.common.commit.look(|state| state.capacity)?;
+        let row_bytes = self.common.index.shape().row_bytes();
+        check_room(attributes, row_bytes, capacity)
     }
 
     fn put(&self, operation: Operation, rows: &Rows<'_>) -> Result<Acknowledged> {

@@ -16,6 +16,9 @@ use crate::failure::{Failure, Outcome};
 use crate::partition::{Replica, unix_time};
 use crate::wire::PointId;
 
+/// Bytes that the document of a row with a name has for it.
+const NAME_BYTES: usize = 64;
+
 impl OpenCollection {
     /// The number of the next operation. That of a partition is of the record that it begins with.
     pub(super) fn next_operation(&self, order: &mut WriteOrder) -> Outcome<u64> {
@@ -44,6 +47,7 @@ impl OpenCollection {
         if changes.is_empty() {
             return Ok(());
         }
+        self.check_room(changes)?;
         let Some(replica) = self.shared.get() else {
             return self.commit_here(order, changes);
         };
@@ -51,6 +55,24 @@ impl OpenCollection {
         self.commit_here(order, changes)?;
         replica.settled(number);
         order.last = number;
+        Ok(())
+    }
+
+    /// Refuses changes that an index has no memory for, before any log has them.
+    fn check_room(&self, changes: &[Change]) -> Outcome<()> {
+        for (number, writer) in self.writers.iter().enumerate() {
+            let rows = changes.iter().filter_map(|change| match change {
+                Change::Put(row) => Some(row),
+                Change::Delete(_) => None,
+            });
+            let is_here =
+                |row: &&PutRow| number == 0 || matches!(row.vectors.get(number), Some(Some(_)));
+            let bytes = rows.filter(is_here).map(|row| row.document.len());
+            if let Some(longest) = bytes.max() {
+                let room = writer.check_room(longest + NAME_BYTES);
+                room.map_err(|error| self.refused(error.into()))?;
+            }
+        }
         Ok(())
     }
 
@@ -125,12 +147,13 @@ impl OpenCollection {
         if order.journal.is_some() {
             if let Err(failure) = applied {
                 // Some indexes may have it: opening the collection does it in all.
+                let failure = self.interrupted(failure);
                 let words = "the collection is opened again first";
                 order.broken = Some(failure.clone().within(words));
                 return Err(failure);
             }
         } else {
-            applied?;
+            applied.map_err(|failure| self.refused(failure))?;
         }
         if self.shared.get().is_none() {
             let lsn = self.writers.first().map(Writer::changes).transpose()?;
@@ -143,6 +166,16 @@ impl OpenCollection {
             }
         }
         Ok(())
+    }
+
+    /// Gives up the journal where all that is in it is durable in every index.
+    pub(super) fn forget_journal(&self) -> Outcome<()> {
+        if self.is_broken() {
+            return Ok(());
+        }
+        let mut order = self.order();
+        let journal = order.journal.as_mut().filter(|own| !own.is_empty());
+        journal.map_or(Ok(()), Journal::forget)
     }
 
     /// Makes durable what was committed.
@@ -168,8 +201,7 @@ impl OpenCollection {
                     },
                 }
             }
-            part.apply(writer)
-                .map_err(|failure| self.refused(failure))?;
+            part.apply(writer)?;
         }
         Ok(())
     }
@@ -314,6 +346,7 @@ mod tests {
             build: 16 << 20,
             threads: 1,
             latency_target: None,
+            can_grow: false,
         };
         OpenCollection::open(vfs, dir, &schema(), memory).unwrap()
     }

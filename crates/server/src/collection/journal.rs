@@ -115,6 +115,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Whether nothing was appended since it was opened or last given up.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
     /// Whether indexes are to be synced, so that what is in all of them can go.
     pub(crate) fn is_long(&self) -> bool {
         self.bytes > MOST_BYTES

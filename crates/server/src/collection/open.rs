@@ -15,6 +15,7 @@ use serde_json::json;
 use super::journal::Journal;
 use super::schema::{DenseField, Schema};
 use super::scroll::IdWindow;
+use crate::division::Lack;
 use crate::failure::{Failure, Outcome};
 use crate::partition::Replica;
 use crate::upkeep::DeltaRows;
@@ -40,8 +41,9 @@ pub(crate) struct OpenCollection {
     /// Searches since it was opened, and the pages that they read.
     pub(super) searches: AtomicU64,
     pub(super) pages: AtomicU64,
-    /// Whether its memory has become too small for what is in it.
-    is_tight: AtomicBool,
+    /// What its memory has become too small for, and whether there is more for rows.
+    lack: OnceLock<Lack>,
+    can_grow: bool,
     /// Ids that a scroll is about to come to.
     pub(super) window: Mutex<Option<IdWindow>>,
     /// The log that changes go into first, where it is a part of a collection on several nodes.
@@ -69,6 +71,8 @@ pub(crate) struct OpenMemory {
     pub(crate) threads: usize,
     /// Latency of searches beside changes, if any.
     pub(crate) latency_target: Option<Duration>,
+    /// Whether there is more for rows that wait.
+    pub(crate) can_grow: bool,
 }
 
 impl OpenMemory {
@@ -126,7 +130,7 @@ impl OpenCollection {
             .collect::<pageway::Result<_>>()?;
         let last = writers.first().map(Writer::changes).transpose()?;
         let last = last.map_or(0, |changes| changes.lsn);
-        let collection = Self::holding(schema, (writers, None), last);
+        let collection = Self::holding(schema, (writers, None), (last, memory.can_grow));
         if collection.writers.len() > 1 {
             collection.recover(vfs, &dir.join(JOURNAL))?;
         }
@@ -141,12 +145,16 @@ impl OpenCollection {
         memory: OpenMemory,
     ) -> Outcome<Self> {
         let index = Index::open_on(vfs, dir, &memory.options())?;
-        let collection = Self::holding(schema, (Vec::new(), Some(index)), 0);
+        let collection = Self::holding(schema, (Vec::new(), Some(index)), (0, false));
         collection.look_for_gaps()?;
         Ok(collection)
     }
 
-    fn holding(schema: &Schema, (writers, fixed): (Vec<Writer>, Option<Index>), last: u64) -> Self {
+    fn holding(
+        schema: &Schema,
+        (writers, fixed): (Vec<Writer>, Option<Index>),
+        (last, can_grow): (u64, bool),
+    ) -> Self {
         Self {
             schema: schema.clone(),
             writers,
@@ -160,7 +168,8 @@ impl OpenCollection {
             changes: AtomicU64::new(0),
             searches: AtomicU64::new(0),
             pages: AtomicU64::new(0),
-            is_tight: AtomicBool::new(false),
+            lack: OnceLock::new(),
+            can_grow,
             window: Mutex::new(None),
             shared: OnceLock::new(),
         }
@@ -193,6 +202,7 @@ impl OpenCollection {
     /// Makes everything durable and ends the logs.
     pub(crate) fn close(self) -> Outcome<()> {
         self.sync_indexes()?;
+        self.forget_journal()?;
         for writer in self.writers {
             writer.close()?;
         }
@@ -224,17 +234,30 @@ impl OpenCollection {
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether its memory has become too small for what is in it.
-    pub(crate) fn is_tight(&self) -> bool {
-        self.is_tight.load(Ordering::Acquire)
+    /// What its memory has become too small for, if anything.
+    pub(crate) fn lack(&self) -> Option<Lack> {
+        self.lack.get().copied()
     }
 
     /// What a refusal of an index means, of rows that were checked: they do not fit its memory.
     pub(super) fn refused(&self, failure: Failure) -> Failure {
+        if failure.lacks_room() && !self.can_grow {
+            return Failure::no_memory(failure.text);
+        }
+        self.interrupted(failure)
+    }
+
+    /// The same of rows that may be in some indexes already: opening puts them into all.
+    pub(super) fn interrupted(&self, failure: Failure) -> Failure {
         if failure.status != 400 {
             return failure;
         }
-        self.is_tight.store(true, Ordering::Release);
+        let lack = if failure.lacks_room() {
+            Lack::Rows
+        } else {
+            Lack::Other
+        };
+        self.lack.get_or_init(|| lack);
         Failure::reopening(failure.text)
     }
 

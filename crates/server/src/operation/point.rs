@@ -36,7 +36,7 @@ fn done(call: &Call<'_>, operation: &BatchOperation) -> Outcome<u64> {
         tries += 1;
         let open = call.service.collection(call.name("collection"))?;
         let outcome = open.change(operation.clone());
-        let again = open.is_tight() || open.is_broken();
+        let again = open.lack().is_some() || open.is_broken();
         let in_time = clock::now() < call.deadline;
         match outcome {
             Err(failure) if failure.status == 503 && again && in_time && tries < MOST_TRIES => {

@@ -74,8 +74,17 @@ impl Server {
     }
 
     pub fn with_keys(dir: &Path, keys: Keys) -> Self {
+        Self::with(dir, keys, 256 << 20)
+    }
+
+    /// With so much memory for its collections.
+    pub fn with_memory(dir: &Path, memory: u64) -> Self {
+        Self::with(dir, Keys::default(), memory)
+    }
+
+    fn with(dir: &Path, keys: Keys, memory: u64) -> Self {
         let options = ServiceOptions {
-            memory: 256 << 20,
+            memory,
             threads: 2,
             recall: 0.95,
             slow: Duration::ZERO,

@@ -495,5 +495,11 @@ fn many_long_attributes_change_where_a_delta_has_room_for_few() {
         let error = writer.edit_attributes(Which::Ids(&[1]), &long, Durability::Deferred);
         let error = error.unwrap_err().to_string();
         assert!(error.contains("more memory for updates"), "{error}");
+        writer.check_room(1000).unwrap();
+        let error = writer.check_room(100_000).unwrap_err();
+        assert!(
+            error.to_string().contains("more memory for updates"),
+            "{error}"
+        );
     }
 }
