@@ -34,7 +34,8 @@ fn newest(
     points
 }
 
-/// The best by their scores, equal ones by id, but for the first `offset`.
+/// The best by their scores, but for the first `offset`. Equal ones are in the order of shards, and
+/// of their answers: those of a shard are the first of any more that it gives.
 pub(crate) fn by_score(
     lists: Vec<Vec<PointOutput>>,
     more_is_better: bool,
@@ -45,10 +46,7 @@ pub(crate) fn by_score(
         if more_is_better { -own } else { own }
     };
     let mut points = newest(lists, |one, other| score(one) < score(other));
-    points.sort_unstable_by(|one, next| {
-        let by_score = score(one).total_cmp(&score(next));
-        by_score.then(one.id.cmp(&next.id))
-    });
+    points.sort_by(|one, next| score(one).total_cmp(&score(next)));
     points.into_iter().skip(offset).take(limit).collect()
 }
 
@@ -174,9 +172,9 @@ mod tests {
                     {"id": 4, "score": 0.1, "version": 2}])),
             ]
         };
-        assert_eq!(ids(&by_score(lists(), true, (9, 0))), [3, 1, 2, 4]);
-        assert_eq!(ids(&by_score(lists(), true, (2, 1))), [1, 2]);
-        assert_eq!(ids(&by_score(lists(), false, (9, 0))), [4, 1, 2, 3]);
+        assert_eq!(ids(&by_score(lists(), true, (9, 0))), [3, 2, 1, 4]);
+        assert_eq!(ids(&by_score(lists(), true, (2, 1))), [2, 1]);
+        assert_eq!(ids(&by_score(lists(), false, (9, 0))), [4, 2, 1, 3]);
     }
 
     #[test]

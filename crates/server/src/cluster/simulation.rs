@@ -31,6 +31,8 @@ use crate::wire::PointId;
 
 const SEEDS: u64 = 10_000;
 const LIMIT: usize = 5;
+/// What ids are divided by: their remainder is the shard of the point.
+const SHARD_IDS: u64 = 4;
 /// Time in which things happen; requests that have begun go on until they end.
 const TIME: Duration = Duration::from_secs(12);
 /// Time of a request: enough for an attempt at each of three replicas, and a heartbeat.
@@ -129,7 +131,9 @@ fn output((id, score): SimPoint) -> PointOutput {
 /// The best of some points, by a sort of all of them.
 fn best(points: impl Iterator<Item = SimPoint>) -> Vec<SimPoint> {
     let mut all: Vec<SimPoint> = points.collect();
-    all.sort_by(|one, next| next.1.total_cmp(&one.1).then(one.0.cmp(&next.0)));
+    let place = |id: u64| (id % SHARD_IDS, id);
+    let by_place = |one: u64, next: u64| place(one).cmp(&place(next));
+    all.sort_by(|one, next| next.1.total_cmp(&one.1).then(by_place(one.0, next.0)));
     all.truncate(LIMIT);
     all
 }
@@ -140,7 +144,7 @@ impl World {
         let shards = 1 + random.below(4) as usize;
         let count = 2 + random.below(4) as usize;
         let points = (0..shards).map(|shard| {
-            let point = |number: u64| (number * 4 + shard as u64, random.below(40) as f32);
+            let point = |number: u64| (number * SHARD_IDS + shard as u64, random.below(40) as f32);
             (0..12).map(point).collect()
         });
         let points: Vec<Vec<SimPoint>> = points.collect();

@@ -272,10 +272,8 @@ impl OpenCollection {
         } else {
             1.0
         };
-        hits.sort_by(|one, next| {
-            let by_score = (sign * one.score).total_cmp(&(sign * next.score));
-            by_score.then(one.id.cmp(&next.id))
-        });
+        // Equal ones stay in the order of the index, in which the best k are the first of any more.
+        hits.sort_by(|one, next| (sign * one.score).total_cmp(&(sign * next.score)));
         if search.params.exact != Some(true) {
             search.settings.trace.offer(|| SampledSearch {
                 number: search.number,

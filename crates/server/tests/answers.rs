@@ -1,0 +1,62 @@
+//! Points of an answer: each once, in one order, and whole.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a failed test may panic"
+)]
+
+mod common;
+
+use common::Server;
+use serde_json::{Value, json};
+
+const WAIT: &str = "/collections/c/points?wait=true";
+
+fn server_of(vectors: &Value) -> (tempfile::TempDir, Server) {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::open(dir.path());
+    server
+        .put("/collections/c", &json!({"vectors": vectors}))
+        .result();
+    (dir, server)
+}
+
+fn ids(points: &Value) -> Vec<u64> {
+    let points = points.as_array().unwrap().iter();
+    points.map(|point| point["id"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn pages_of_equal_scores_have_every_point_once() {
+    let (_dir, server) = server_of(&json!({"size": 4, "distance": "Cosine"}));
+    let vector = |id: u64| {
+        if id < 20 {
+            json!([1, 0, 0, 0])
+        } else {
+            json!([1, 1, 0, id])
+        }
+    };
+    let points = (0..100)
+        .rev()
+        .map(|id| json!({"id": id, "vector": vector(id)}));
+    let points: Vec<Value> = points.collect();
+    server.put(WAIT, &json!({"points": points})).result();
+    for exact in [true, false] {
+        let page = |limit: usize, offset: usize| {
+            let body = json!({"query": [1, 0, 0, 0], "limit": limit, "offset": offset,
+                "params": {"exact": exact}});
+            ids(&server.post("/collections/c/points/query", &body).result()["points"])
+        };
+        let whole = page(20, 0);
+        let mut known = whole.clone();
+        known.sort_unstable();
+        assert_eq!(known, (0..20).collect::<Vec<_>>());
+        for limit in [1, 3, 7] {
+            let pages = (0..20)
+                .step_by(limit)
+                .flat_map(|offset| page(limit, offset));
+            let pages: Vec<u64> = pages.take(20).collect();
+            assert_eq!(pages, whole, "pages of {limit}");
+        }
+    }
+}
