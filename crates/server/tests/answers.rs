@@ -60,3 +60,20 @@ fn pages_of_equal_scores_have_every_point_once() {
         }
     }
 }
+
+#[test]
+fn a_point_is_there_once_for_each_of_its_values() {
+    let (_dir, server) = server_of(&json!({"size": 2, "distance": "Dot"}));
+    let point = |id: u64, n: Value| json!({"id": id, "vector": [1, 1], "payload": {"n": n}});
+    let values = [json!([5, 5, 5.0, 8]), json!([6, 5]), json!(7)];
+    let points: Vec<Value> = (1..).zip(values).map(|(id, n)| point(id, n)).collect();
+    server.put(WAIT, &json!({"points": points})).result();
+    let ordered = |limit: usize, direction: &str| {
+        let order = json!({"key": "n", "direction": direction});
+        let body = json!({"order_by": order, "limit": limit});
+        ids(&server.post("/collections/c/points/scroll", &body).result()["points"])
+    };
+    assert_eq!(ordered(10, "asc"), [1, 2, 2, 3, 1]);
+    assert_eq!(ordered(3, "asc"), [1, 2, 2]);
+    assert_eq!(ordered(9, "desc"), [1, 3, 2, 2, 1]);
+}

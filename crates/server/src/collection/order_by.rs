@@ -1,7 +1,7 @@
 //! Points in the order of the values of a field, and some points by chance.
 //!
 //! Costs a pass over the documents of all points that match. A point with several values is there
-//! once for each of them.
+//! once for each of them; equal ones are one.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
@@ -101,6 +101,7 @@ impl OpenCollection {
 
 fn keep_first(best: &mut Vec<OrderedPoint>, direction: Direction, limit: usize) {
     best.sort_unstable_by(|one, next| direction.compare((one.key, one.id), (next.key, next.id)));
+    best.dedup_by(|next, one| one.id == next.id && one.key.compare(next.key).is_eq());
     best.truncate(limit);
 }
 
