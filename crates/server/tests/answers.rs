@@ -7,6 +7,8 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use common::Server;
 use serde_json::{Value, json};
 
@@ -76,4 +78,63 @@ fn a_point_is_there_once_for_each_of_its_values() {
     assert_eq!(ordered(10, "asc"), [1, 2, 2, 3, 1]);
     assert_eq!(ordered(3, "asc"), [1, 2, 2]);
     assert_eq!(ordered(9, "desc"), [1, 3, 2, 2, 1]);
+}
+
+/// Changes points of two vectors, each in one step, while `look` is called.
+fn beside_changes(server: &Server, look: &dyn Fn()) {
+    let ends = AtomicBool::new(false);
+    let (service, app) = (server.service(), server.app.clone());
+    std::thread::scope(|scope| {
+        let ends = &ends;
+        scope.spawn(move || {
+            let server = Server::of(service, app);
+            for version in 2.. {
+                if ends.load(Ordering::Acquire) {
+                    break;
+                }
+                put(&server, version);
+            }
+        });
+        for _ in 0..100 {
+            look();
+        }
+        ends.store(true, Ordering::Release);
+    });
+}
+
+fn put(server: &Server, version: u64) {
+    let vector = json!({"a": [version, 1], "b": [version, 1]});
+    let point = |id: u64| json!({"id": id, "vector": vector, "payload": {"v": version}});
+    // Others of them each time, so that some come and some go.
+    let points: Vec<Value> = (0..20).map(point).collect();
+    server.put(WAIT, &json!({"points": points})).result();
+    let gone: Vec<u64> = (0..10).map(|at| (version + at) % 20).collect();
+    let path = "/collections/c/points/delete?wait=true";
+    server.post(path, &json!({"points": gone})).result();
+}
+
+#[test]
+fn points_are_whole_while_others_write_them() {
+    let vector = json!({"size": 2, "distance": "Euclid"});
+    let (_dir, server) = server_of(&json!({"a": vector, "b": vector}));
+    put(&server, 1);
+    let of_point = |point: &Value| {
+        let vectors = &point["vector"];
+        assert_eq!(vectors.as_object().map(|own| own.len()), Some(2), "{point}");
+        [&vectors["a"][0], &vectors["b"][0]].map(|own| own.as_f64().unwrap() as u64)
+    };
+    beside_changes(&server, &|| {
+        let wish = json!({"limit": 20, "with_vector": true, "with_payload": true});
+        let page = server.post("/collections/c/points/scroll", &wish).result();
+        for point in page["points"].as_array().unwrap() {
+            let version = point["payload"]["v"].as_u64().unwrap();
+            assert_eq!(of_point(point), [version; 2], "{point}");
+        }
+        let mut wish = wish;
+        (wish["query"], wish["using"]) = (json!([0, 1]), json!("b"));
+        let found = server.post("/collections/c/points/query", &wish).result();
+        for point in found["points"].as_array().unwrap() {
+            of_point(point);
+        }
+    });
 }

@@ -140,10 +140,10 @@ impl OpenCollection {
         if let Some(journal) = &mut order.journal {
             journal.append(&encode(changes))?;
         }
-        self.changes.fetch_add(1, Ordering::Release);
+        self.changes.fetch_add(1, Ordering::AcqRel);
         let applied = self.apply(changes);
         // What was found meanwhile is of neither state.
-        self.changes.fetch_add(1, Ordering::Release);
+        self.changes.fetch_add(1, Ordering::AcqRel);
         if order.journal.is_some() {
             if let Err(failure) = applied {
                 // Some indexes may have it: opening the collection does it in all.

@@ -1,6 +1,8 @@
 //! Points, out of the rows of indexes and back.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use pageway::{Index, RowParts, StoredRow};
 use serde_json::{Map, Value};
@@ -15,6 +17,11 @@ use crate::wire::{PointId, VectorInput, VectorValue, absence, presence};
 
 /// Points that are loaded at a time.
 const AT_ONCE: usize = 16;
+/// Times that they are read again where indexes changed meanwhile, until what is whole will do and
+/// at most, and the pause before each.
+const TRIES: u32 = 20;
+const MOST_TRIES: u32 = 500;
+const PAUSE: Duration = Duration::from_millis(1);
 /// A point, as far as it was read.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Point {
@@ -199,7 +206,39 @@ impl OpenCollection {
         Ok(())
     }
 
+    /// Points as they were while nothing changed. Where changes never pause, they may be of several
+    /// versions, and have the vectors that they are said to have.
     fn load_some(&self, ids: &[PointId], wish: VectorWish<'_>) -> Outcome<(Vec<Point>, u64)> {
+        let has_several = (1..self.schema.dense.len()).any(wish);
+        for tries in 0..MOST_TRIES {
+            let changes = self.changes.load(Ordering::Acquire);
+            let loaded = self.load_once(ids, wish)?;
+            if !has_several || self.rests_since(changes) {
+                return Ok(loaded);
+            }
+            if tries >= TRIES && loaded.0.iter().all(|point| self.is_whole(point, wish)) {
+                return Ok(loaded);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.load_once(ids, wish)
+    }
+
+    /// Whether nothing has changed since the counter of changes was read, nor did then.
+    pub(super) fn rests_since(&self, changes: u64) -> bool {
+        changes.is_multiple_of(2) && self.changes.load(Ordering::Acquire) == changes
+    }
+
+    /// Whether a point has the vectors that are wanted and that its document says it has.
+    fn is_whole(&self, point: &Point, wish: VectorWish<'_>) -> bool {
+        let fields = self.schema.dense.iter().zip(&point.vectors).enumerate();
+        let mut wanted = fields.filter(|(number, _)| wish(*number));
+        wanted.all(|(_, (field, vector))| {
+            vector.is_some() || point.document.marks.contains(&absence(&field.name))
+        })
+    }
+
+    fn load_once(&self, ids: &[PointId], wish: VectorWish<'_>) -> Outcome<(Vec<Point>, u64)> {
         let split = SplitIds::new(ids);
         let (Some(first), count) = (self.first(), self.schema.dense.len()) else {
             return Ok((Vec::new(), 0));

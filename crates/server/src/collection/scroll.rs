@@ -71,6 +71,18 @@ impl OpenCollection {
         ids: &[PointId],
         wish: OutputWish<'_>,
     ) -> Outcome<Vec<PointOutput>> {
+        let mut output = Vec::with_capacity(ids.len());
+        self.visit_output(ids, wish, &mut |_, point| output.push(point))?;
+        Ok(output)
+    }
+
+    /// Shows what is wanted of some points, and the version of each.
+    pub(super) fn visit_output(
+        &self,
+        ids: &[PointId],
+        wish: OutputWish<'_>,
+        visit: &mut dyn FnMut(u64, PointOutput),
+    ) -> Outcome<()> {
         let vector = wish.vector;
         wish.payload.check()?;
         let is_known = |name: &str| self.schema.is_dense(name).is_some();
@@ -81,14 +93,14 @@ impl OpenCollection {
             let field = self.schema.dense.get(number);
             field.is_some_and(|field| vector.wants(&field.name))
         };
-        let mut output = Vec::with_capacity(ids.len());
         self.visit_points(ids, &wants, &mut |points, documents| {
             wish.take_room(&points, documents)?;
-            let own = points.into_iter();
-            output.extend(own.map(|point| PointOutput::new(&self.schema, point, wish)));
+            for point in points {
+                let version = point.document.version;
+                visit(version, PointOutput::new(&self.schema, point, wish));
+            }
             Ok(())
-        })?;
-        Ok(output)
+        })
     }
 
     /// Points in the order of their ids, or of a field.

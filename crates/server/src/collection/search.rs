@@ -23,6 +23,8 @@ use crate::wire::{
 /// Candidates for each answer, and at least, where an index does not know what a recall takes.
 const CANDIDATES_EACH: u32 = 4;
 const CANDIDATES_LEAST: u32 = 256;
+/// Times that a search is done again where what it found changes.
+const SEARCHES_AGAIN: u32 = 2;
 
 /// What a server sets for its searches.
 #[derive(Clone, Copy)]
@@ -104,13 +106,13 @@ impl OpenCollection {
                 let (number, field) = self.schema.using(query.using.as_deref())?;
                 field.check(&vector, "query")?;
                 let hits = (query, (number, field, vector.as_slice()), None);
-                self.hits_output(self.hits(hits, (limit, offset), settings)?, wish)
+                self.nearest_output(hits, (limit, offset), (settings, wish))
             }
             QueryKind::Point(id) => {
                 let (number, field) = self.schema.using(query.using.as_deref())?;
                 let vector = self.vector_of(id, (number, field))?;
                 let hits = (query, (number, field, vector.as_slice()), Some(id));
-                self.hits_output(self.hits(hits, (limit, offset), settings)?, wish)
+                self.nearest_output(hits, (limit, offset), (settings, wish))
             }
             QueryKind::Scroll => {
                 let ids = self.next_ids(
@@ -301,7 +303,34 @@ impl OpenCollection {
         }
     }
 
-    fn hits_output(&self, hits: Vec<Hit>, wish: OutputWish<'_>) -> Outcome<Vec<PointOutput>> {
+    /// The nearest and what is wanted of them: again, where they changed before that was read.
+    fn nearest_output(
+        &self,
+        wanted: (&Query, Using<'_>, Option<PointId>),
+        range: (usize, usize),
+        (settings, wish): (SearchSettings<'_>, OutputWish<'_>),
+    ) -> Outcome<Vec<PointOutput>> {
+        let taken = settings.room.taken();
+        for _ in 0..SEARCHES_AGAIN {
+            let changes = self.changes.load(Ordering::Acquire);
+            let hits = self.hits(wanted, range, settings)?;
+            let (output, is_one) = self.hits_output(hits, wish)?;
+            if is_one || self.rests_since(changes) {
+                return Ok(output);
+            }
+            settings.room.return_to(taken);
+        }
+        let hits = self.hits(wanted, range, settings)?;
+        Ok(self.hits_output(hits, wish)?.0)
+    }
+
+    /// What is wanted of hits that are still there, and whether all of it is of the versions that
+    /// were found, as far as these are known.
+    fn hits_output(
+        &self,
+        hits: Vec<Hit>,
+        wish: OutputWish<'_>,
+    ) -> Outcome<(Vec<PointOutput>, bool)> {
         let OutputWish {
             payload, vector, ..
         } = wish;
@@ -312,22 +341,31 @@ impl OpenCollection {
                 payload: &PayloadParts::All(false),
                 ..wish
             };
-            for point in self.points(&ids, wish)? {
-                loaded.insert(point.id, point.vector);
-            }
+            self.visit_output(&ids, wish, &mut |version, point| {
+                loaded.insert(point.id, (version, point.vector));
+            })?;
         }
-        let output = |hit: Hit| {
+        let (mut output, mut is_one) = (Vec::with_capacity(hits.len()), true);
+        for hit in hits {
+            let found = hit.document.as_ref().map(|document| document.version);
+            let known = loaded.remove(&hit.id);
+            if vector.is_wanted() {
+                is_one &= found.is_some() && found == known.as_ref().map(|(version, _)| *version);
+                if known.is_none() {
+                    continue;
+                }
+            }
             let document = hit.document.unwrap_or_default();
-            PointOutput {
+            output.push(PointOutput {
                 id: hit.id,
                 version: Some(document.version),
                 score: Some(hit.score),
                 payload: payload.is_wanted().then(|| payload.of(document.payload)),
-                vector: loaded.remove(&hit.id).flatten(),
+                vector: known.and_then(|(_, vector)| vector),
                 order_value: None,
-            }
-        };
-        Ok(hits.into_iter().map(output).collect())
+            });
+        }
+        Ok((output, is_one))
     }
 }
 
