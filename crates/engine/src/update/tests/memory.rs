@@ -157,3 +157,25 @@ fn a_build_memory_that_is_named_works_too() {
     writer.merge(true, &NoProgress).unwrap();
     assert_eq!(writer.changes().unwrap().segments, 1);
 }
+
+#[test]
+fn an_index_of_narrow_vectors_takes_rows_by_default() {
+    for (preset, dimension) in Preset::ALL
+        .into_iter()
+        .flat_map(|preset| [1, 3].map(|dimension| (preset, dimension)))
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let shape = shape(dimension, ElementType::F32);
+        let options = CreateOptions::new(shape, Metric::L2).with_preset(preset);
+        Writer::create(dir.path(), &options).unwrap();
+        let update = UpdateOptions::default().with_in_foreground(true);
+        let writer = Writer::open(dir.path(), &OpenOptions::default(), &update);
+        let writer = writer.unwrap_or_else(|error| panic!("{preset} {dimension}: {error}"));
+        writer
+            .insert(&Rows::new(&rows(shape, 60, 7), shape))
+            .unwrap();
+        let flushed = writer.flush(&NoProgress);
+        flushed.unwrap_or_else(|error| panic!("{preset} {dimension}: {error}"));
+        assert_eq!(writer.index().len(), 60);
+    }
+}
