@@ -13,6 +13,7 @@ import numpy as np
 
 from ._arrays import as_path, is_path
 from ._sources.documents import rows_of
+from ._sources.json_lines import packed_lines
 from .errors import InvalidInputError, NotFoundError
 
 __all__ = [
@@ -42,9 +43,13 @@ def as_documents(
     attributes: Optional[Attributes], without: Sequence[Optional[str]] = ()
 ) -> Union[None, str, List[str]]:
     """A path of JSON lines, or a JSON text per row, without some of the columns of a table."""
-    rows = None if attributes is None else rows_of(attributes, "attributes")
-    if rows is None and (attributes is None or is_path(attributes)):
-        return None if attributes is None else as_path(attributes)
+    if attributes is None:
+        return None
+    rows = rows_of(attributes, "attributes")
+    if rows is None and is_path(attributes):
+        path = as_path(attributes)
+        lines = packed_lines(path)
+        return path if lines is None else lines
     if rows is None:
         return [_document(row, given) for row, given in enumerate(attributes)]
     kept = ({name: own for name, own in row.items() if name not in without} for row in rows)

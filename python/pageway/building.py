@@ -139,8 +139,9 @@ def build(
         Attributes of the rows, to filter by, in the order of the rows: a file of JSON lines, a mapping
         per row (None for a row without), or columns: a frame of pandas or polars, a table of Arrow,
         ``.parquet``, ``.csv`` or ``.tsv``, without what is missing; or a sparse matrix of rows and tags, of
-        scipy or ``.spmat``, whose columns become the list ``tags``. Where it is `data`, `column` and
-        `id_column` are no attributes. All but JSON lines are held as JSON in memory.
+        scipy or ``.spmat``, whose columns become the list ``tags``. JSON lines, ``.csv`` and ``.tsv``
+        may be packed, ``.gz``. Where it is `data`, `column` and `id_column` are no attributes. All
+        but JSON lines that are not packed are held as JSON in memory.
     schema : mapping of str to str, or path, optional
         What values of some fields must be, now and when rows change, such as ``{"lex": "keyword"}``:
         keyword, integer, float, bool, datetime, text, geo or uuid; a path of a JSON file. Other

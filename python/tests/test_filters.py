@@ -1,6 +1,7 @@
 """Searches among rows that match, against brute force, and filters against those of Qdrant."""
 
 import datetime
+import gzip
 import json
 import random
 
@@ -184,6 +185,19 @@ def test_tables_are_rows(tmp_path, vectors):
         with pageway.build(path, vectors[:3], attributes=table) as index:
             found = [row.attributes for row in index.rows([0, 1, 2])]
             assert found == TABLE, type(table)
+
+
+def test_packed_lines_are_attributes(tmp_path, vectors):
+    path = tmp_path / "rows.jsonl.gz"
+    path.write_bytes(gzip.compress("\n".join(json.dumps(row) for row in [*TABLE, {}]).encode()))
+    with pageway.build(tmp_path / "a.index", vectors[:4], attributes=path) as index:
+        assert [row.attributes for row in index.rows([0, 1, 2])] == TABLE
+    with pageway.create(tmp_path / "b.index", dimension=vectors.shape[1]) as index:
+        index.insert(vectors[:4], attributes=path)
+        assert [row.attributes for row in index.rows([0, 1, 2])] == TABLE
+    path.write_bytes(gzip.compress(b"{}\n\xff"))
+    with pytest.raises(pageway.InvalidInputError, match="rows.jsonl.gz, line 2"):
+        pageway.build(tmp_path / "no.index", vectors[:2], attributes=path)
 
 
 def test_a_table_of_vectors_has_other_columns_as_attributes(tmp_path, vectors):

@@ -309,6 +309,19 @@ def test_json_lines(tmp_path):
     assert sum(len(batch.vectors) for batch in pageway.read_json_lines(tmp_path / "a.jsonl")) == 300
 
 
+def test_damaged_gzip_is_named(tmp_path):
+    whole = gzip.compress(b"[1, 2]\n" * 500)
+    flipped = bytearray(whole)
+    flipped[len(flipped) // 2] ^= 255
+    for name in ("rows.jsonl.gz", "rows.csv.gz"):
+        for damaged in (whole[:-12], flipped, b"no gzip"):
+            (tmp_path / name).write_bytes(damaged)
+            given = {"attributes": tmp_path / name} if "csv" in name else {}
+            data = ROWS if given else tmp_path / name
+            with pytest.raises(pageway.InvalidInputError, match=f"{name}: is damaged"):
+                pageway.build(tmp_path / "i", data, memory="2MB", **given)
+
+
 @pytest.mark.parametrize(
     "line, settings, words",
     [

@@ -59,6 +59,12 @@ fn with_value(value: f32) -> Vec<u8> {
     bytes
 }
 
+/// Two lines that gzip packed, without the end.
+const CUT_GZIP: [u8; 28] = [
+    31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 139, 54, 212, 81, 48, 138, 229, 138, 54, 214, 81, 48, 137,
+    229, 2, 0, 97, 110,
+];
+
 fn with_damaged_files() -> Place {
     let place = Place::new();
     let good = small_fbin(100, 4);
@@ -79,6 +85,7 @@ fn with_damaged_files() -> Place {
     place.write("mixed.fvecs", [row(4), row(4), row(5), row(4)].concat());
     place.write("vectors.parquet", b"PAR1");
     place.write("vectors.xyz", b"xyz");
+    place.write("cut.jsonl.gz", CUT_GZIP);
     place.write("plain.bin", small_fbin(10, 4));
     place.write("fake.npy", b"not an array at all");
     place.write("repeated.txt", lines((0..100).map(|row| row % 99)));
@@ -88,7 +95,12 @@ fn with_damaged_files() -> Place {
 }
 
 /// `--data`, `--metric` and more, and what the build must say.
-const BUILDS: [Case; 23] = [
+const BUILDS: [Case; 24] = [
+    case(
+        "cut.jsonl.gz --metric l2",
+        INVALID,
+        &["cut.jsonl.gz", "gzip file is cut"],
+    ),
     case(
         "cut.fbin --metric l2",
         INVALID,

@@ -27,9 +27,24 @@ pub(crate) fn read_buffered(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<Box<dyn B
     let packed = extension.is_some_and(|own| own.eq_ignore_ascii_case("gz"));
     if packed {
         let unpacked = MultiGzDecoder::new(BufReader::new(reader));
-        return Ok(Box::new(BufReader::new(unpacked)));
+        return Ok(Box::new(BufReader::new(Unpacked(unpacked))));
     }
     Ok(Box::new(BufReader::new(reader)))
+}
+
+/// What gzip packed, and an end that comes too soon as what is wrong with the file.
+struct Unpacked<R>(R);
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.0.read(out).map_err(|error| {
+            if error.kind() == io::ErrorKind::UnexpectedEof {
+                io::Error::new(io::ErrorKind::InvalidInput, "the gzip file is cut")
+            } else {
+                error
+            }
+        })
+    }
 }
 
 /// A cursor over a file.

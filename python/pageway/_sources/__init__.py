@@ -6,6 +6,7 @@
     arrow        Parquet, Arrow, data sets, polars     settle       one shape and type for all
     frames       pandas, torch                         scratch      a file for what outgrows memory
     json_lines   JSON lines      hdf5   HDF5            entry        from any of it to the engine
+    packed       gzip                                    readers      files by name
     qdrant       collections of Qdrant       documents   attributes out of tables
 
 Nothing is held whole: batches go to a file beside the index that is built, which is removed when

@@ -4,15 +4,16 @@ per row."""
 from __future__ import annotations
 
 import csv
-import gzip
+import io
 import json
 import os
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, TextIO, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from .._arrays import as_path, is_path
-from ..errors import InvalidInputError, NotFoundError
+from ..errors import InvalidInputError
 from . import arrow, spmat
 from .batches import BATCH_ROWS_MAX, library
+from .packed import opened
 
 Rows = Iterator[Mapping[str, Any]]
 
@@ -81,8 +82,9 @@ def _records(path: str) -> Iterator[Tuple[List[str], List[str]]]:
     """The names of the columns, with the cells of each row."""
     delimiter = "\t" if path.lower().endswith((".tsv", ".tsv.gz")) else ","
     names: Optional[List[str]] = None
-    with _opened(path) as file:
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
+    with opened(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        reader = csv.reader(text, delimiter=delimiter, strict=True)
         try:
             for cells in reader:
                 if not any(cells) and len(cells) < 2:
@@ -98,15 +100,6 @@ def _records(path: str) -> Iterator[Tuple[List[str], List[str]]]:
             raise InvalidInputError(f"{path}, line {reader.line_num}: {error}") from None
     if names is None:
         raise InvalidInputError(f"{path}: is empty")
-
-
-def _opened(path: str) -> TextIO:
-    opener: Any = gzip.open if path.lower().endswith(".gz") else open
-    try:
-        file: TextIO = opener(path, "rt", encoding="utf-8-sig", newline="")
-    except FileNotFoundError as error:
-        raise NotFoundError(f"{path}: no such file") from error
-    return file
 
 
 def _header(names: List[str], where: str) -> List[str]:

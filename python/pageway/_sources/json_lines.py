@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-from typing import IO, Any, Iterator, List, Optional, cast
+from typing import IO, Any, Iterator, List, Optional
 
 import numpy as np
 
-from ..errors import InvalidInputError, NotFoundError
+from ..errors import InvalidInputError
 from .batches import Batch, Batches, rows_per_batch
+from .packed import opened
 
 EXTENSIONS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
@@ -21,23 +21,28 @@ def is_json_lines(path: str) -> bool:
 
 def from_json_lines(path: str, column: Optional[str], id_column: Optional[str]) -> Batches:
     """The lines of a file; numbers are read as float32 unless the caller says another type."""
-    with _opened(path):
+    with opened(path):
         pass
 
     def read() -> Iterator[Batch]:
-        with _opened(path) as file:
+        with opened(path) as file:
             yield from _Lines(path, column, id_column).batches(file)
 
     return Batches(read, path)
 
 
-def _opened(path: str) -> IO[bytes]:
-    try:
-        if path.lower().endswith(".gz"):
-            return cast(IO[bytes], gzip.open(path, "rb"))
-        return open(path, "rb")
-    except FileNotFoundError as error:
-        raise NotFoundError(f"{path}: no such file") from error
+def packed_lines(path: str) -> Optional[List[str]]:
+    """The lines of a file that gzip packed, without blank ones; None of any other."""
+    if not path.lower().endswith(".gz"):
+        return None
+    lines: List[str] = []
+    with opened(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                lines.append(line.strip().decode())
+            except UnicodeDecodeError as error:
+                raise InvalidInputError(f"{path}, line {number}: {error}") from None
+    return [line for line in lines if line]
 
 
 class _Lines:
