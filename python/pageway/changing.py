@@ -16,6 +16,8 @@ from ._arrays import as_keys, as_path, as_rows, as_vectors_of
 from ._attributes import Attributes, Filter, as_documents, as_fields, as_filter
 from ._progress import ProgressWish, Reporting
 from ._settings import PathLike
+from ._sources import as_whole
+from ._sources.recognise import apart, is_list_of_parts
 from .errors import InvalidInputError
 from .results import Acknowledged, MergeReport
 
@@ -48,11 +50,12 @@ class Changing:
 
         Parameters
         ----------
-        vectors : array_like, shape (n, d) or (d,), or iterator of batches
-            Rows in the element type of the index; floats are cast to its float type. An iterator
-            gives batches, each an array, or a tuple of an array and its ids, and its attributes; a batch that fails
-            leaves those before it in. Arrays are not copied first: no thread may write to them
-            until the call returns.
+        vectors : array_like, shape (n, d) or (d,), table, or iterator or list of batches
+            Rows in the element type of the index; floats are cast to its float type. Of a table,
+            the one column of lists. An iterator or list gives batches, each an array, a table, a
+            pair ``(ids, vectors)``, or a tuple of vectors, their ids, and their attributes; a batch
+            that fails leaves those before it in. Arrays are not copied first: no thread may write
+            to them until the call returns.
         ids : array_like of int, str or UUID, shape (n,) or (), optional
             An id for each row, from 0 to 2**64 - 2, or a name: a text of up to 256 bytes. By default
             the next ids that were never given.
@@ -355,22 +358,22 @@ class Changing:
     def _put(
         self, vectors: Any, beside: Tuple[Any, Any], upsert: bool, durability: str
     ) -> Acknowledged:
-        if not isinstance(vectors, Iterator):
+        if not (isinstance(vectors, Iterator) or is_list_of_parts(vectors)):
             return self._put_batch(vectors, beside, upsert, durability)
         if any(one is not None for one in beside):
-            words = "batches of an iterator bring their own: (vectors, ids, attributes)"
+            words = "batches of an iterator or a list bring their own"
             raise InvalidInputError(f"ids and attributes: {words}")
         total = Acknowledged()
         for batch in vectors:
-            parts = batch if isinstance(batch, tuple) and len(batch) in (2, 3) else (batch, None)
-            own = parts[1], parts[2] if len(parts) == 3 else None
-            total = total.plus(self._put_batch(parts[0], own, upsert, durability))
+            rows, own = apart(batch)
+            total = total.plus(self._put_batch(rows, own, upsert, durability))
         return total
 
     def _put_batch(
         self, vectors: Any, beside: Tuple[Any, Any], upsert: bool, durability: str
     ) -> Acknowledged:
-        rows = as_vectors_of(vectors, self._native.dimension, self._dtype)
+        whole, _ = as_whole(vectors, "vectors")
+        rows = as_vectors_of(whole, self._native.dimension, self._dtype)
         ids, attributes = beside
         own = None if ids is None else as_keys(ids)
         documents = as_documents([attributes] if isinstance(attributes, Mapping) else attributes)

@@ -77,6 +77,20 @@ def test_batches_of_an_iterator_go_in(empty, vectors):
         empty.insert(iter([vectors[:1]]), [1])
 
 
+def test_lists_of_batches_and_tables_go_in(empty, vectors):
+    pairs = [(np.arange(50), vectors[:50]), (vectors[50:90], np.arange(50, 90), [{"a": 1}] * 40)]
+    assert empty.insert(pairs).inserted == 90
+    assert empty.insert([vectors[90:100], vectors[100:120]]).inserted == 30
+    assert nearest(empty, vectors[[7, 60, 110]]).tolist() == [7, 60, 110]
+    with pytest.raises(pageway.InvalidInputError, match="bring their own"):
+        empty.insert([vectors[:2]], ids=[500, 501])
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"emb": vectors[120:200].tolist(), "n": range(80)})
+    assert empty.insert(table).inserted == 80
+    assert empty.upsert(table, np.arange(120, 200)).replaced == 80
+    assert nearest(empty, vectors[150:151])[0] == 150
+
+
 def test_an_index_that_was_built_changes_merges_and_is_copied(tmp_path, vectors, queries):
     path = tmp_path / "built.index"
     pageway.build(path, vectors[:1000], memory="4MB").close()

@@ -61,6 +61,19 @@ class TestIterators:
     def test_a_list_of_arrays(self, tmp_path):
         same(tmp_path, pieces())
 
+    def test_a_list_of_tables(self, tmp_path):
+        parts = table().to_batches(70)
+        same(tmp_path, parts, column="emb", id_column="id", ids=IDS)
+
+    def test_a_list_of_frames(self, tmp_path):
+        polars = pytest.importorskip("polars")
+        pytest.importorskip("pyarrow")
+        same(tmp_path, [polars.DataFrame({"emb": part}) for part in pieces()])
+
+    def test_a_list_of_pairs(self, tmp_path):
+        pairs = [(IDS[start : start + 70], ROWS[start : start + 70]) for start in range(0, 300, 70)]
+        same(tmp_path, pairs, ids=IDS)
+
     def test_pairs_of_ids_and_vectors(self, tmp_path):
         pairs = ((IDS[start : start + 70], ROWS[start : start + 70]) for start in range(0, 300, 70))
         same(tmp_path, pairs, ids=IDS)

@@ -14,7 +14,7 @@ the build is over. Libraries are imported where they are needed, and named where
 """
 
 from .batches import Batch, Batches
-from .entry import Input, as_input
+from .entry import Input, as_input, as_whole
 from .readers import read_hdf5, read_json_lines, read_lance, read_parquet, read_qdrant
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Batches",
     "Input",
     "as_input",
+    "as_whole",
     "read_hdf5",
     "read_json_lines",
     "read_lance",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import contextmanager
-from typing import Any, Iterator, List, NamedTuple, Optional, Union
+from typing import Any, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
 from .._arrays import DTYPE_OF, ELEMENT_OF, File, Named
 from .._arrays import Rows as NativeRows
-from .._arrays import as_element, as_rows, as_source
+from .._arrays import as_element, as_rows, as_source, is_path
 from ..errors import InvalidInputError
 from .batches import Batches
 from .recognise import recognised
@@ -31,6 +31,17 @@ class Input(NamedTuple):
     ids: Union[None, str, Keys]
     #: Bytes that were written to read them.
     scratch_bytes: int
+
+
+def as_whole(source: Any, name: str) -> Tuple[Any, Optional[Keys]]:
+    """`source` as one array, with the ids it brings, where it comes in batches; else itself."""
+    found = source if is_path(source) else recognised(source, name)
+    if not isinstance(found, Batches):
+        return found, None
+    parts = list(settled(found, found.name, None))
+    if not parts:
+        raise InvalidInputError(f"{found.name}: has no vectors")
+    return np.concatenate([part.vectors for part in parts]), _joined([part.ids for part in parts])
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any, Optional, Sequence
+from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -43,9 +43,7 @@ def _recognised(
     if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "__array__"):
         reader = library("pyarrow", name).RecordBatchReader.from_stream(source)
         return arrow.from_reader(reader, name, column, id_column)
-    if _all(source, lambda item: getattr(item, "ndim", 0) == 2):
-        return from_iterable(source, name, column, id_column)
-    if _is_stream(source):
+    if is_list_of_parts(source) or _is_stream(source):
         return from_iterable(source, name, column, id_column)
     if isinstance(source, dict):
         raise InvalidInputError(
@@ -58,6 +56,24 @@ def _recognised(
 def _all(source: Any, condition: Any) -> bool:
     is_list = isinstance(source, (list, tuple))
     return is_list and len(source) > 0 and all(condition(item) for item in source)
+
+
+def is_list_of_parts(source: Any) -> bool:
+    """Whether it is a list of arrays of rows, of tables, or of pairs of those with ids."""
+    return _all(source, _is_part)
+
+
+def _is_part(item: Any) -> bool:
+    if isinstance(item, tuple):
+        return _with_ids(item) is not None or any(_is_part(one) for one in item)
+    return getattr(item, "ndim", 0) == 2 or _is_table(item)
+
+
+def _is_table(item: Any) -> bool:
+    module, kind = type(item).__module__.partition(".")[0], type(item).__name__
+    return kind in {"pyarrow": ("Table", "RecordBatch"), "polars": ("DataFrame", "LazyFrame")}.get(
+        module, ()
+    )
 
 
 def _of_library(
@@ -175,3 +191,13 @@ def _with_ids(item: Any) -> Optional[Batch]:
     if shapes != (2, 1) or len(ids) != len(vectors):
         return None
     return Batch(vectors, ids) if np.asarray(ids).dtype.kind in "iuU" else None
+
+
+def apart(batch: Any) -> Tuple[Any, Tuple[Any, Any]]:
+    """The vectors of a batch, and its ids and attributes; ids may stand first in a pair."""
+    pair = _with_ids(batch)
+    if pair is not None:
+        return pair.vectors, (pair.ids, None)
+    if not (isinstance(batch, tuple) and len(batch) in (2, 3)):
+        return batch, (None, None)
+    return batch[0], (batch[1], batch[2] if len(batch) == 3 else None)
