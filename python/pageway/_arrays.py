@@ -150,7 +150,7 @@ def as_ids(source: Any) -> npt.NDArray[np.uint64]:
         raise InvalidInputError(f"ids: have shape (n,), this array has shape {array.shape}")
     if array.size and array.dtype.kind not in "iu":
         raise InvalidInputError(
-            f"ids: must be whole numbers from 0 to 2**64 - 1, these are {array.dtype}"
+            f"ids: must be whole numbers from 0 to 2**64 - 2, these are {array.dtype}"
         )
     if array.size and array.dtype.kind == "i" and array.min() < 0:
         row = int(np.argmax(array < 0))
@@ -164,10 +164,19 @@ def as_keys(source: Any) -> Union[npt.NDArray[np.uint64], List[str]]:
     items = [source] if one else _listed(source)
     if not items or not any(isinstance(item, (str, UUID)) for item in items):
         return as_ids(items if one else source)
-    for row, item in enumerate(items):
-        if not isinstance(item, (str, UUID)):
-            raise InvalidInputError(f"ids: row {row} is {item!r}, others are names of rows")
-    return [str(item) for item in items]
+    return [_name(row, item) for row, item in enumerate(items)]
+
+
+def _name(row: int, item: Any) -> str:
+    """The name of a row."""
+    if not isinstance(item, (str, UUID)):
+        raise InvalidInputError(f"ids: row {row} is {item!r}, others are names of rows")
+    name = str(item)
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"ids: row {row} is {name!r}, which is no text: {error}") from None
+    return name
 
 
 def _listed(source: Any) -> List[Any]:
@@ -404,6 +413,25 @@ def checked_count(name: str, value: Any, limit: int = 2**32 - 1) -> int:
 def checked_optional(name: str, value: Optional[Any]) -> Optional[int]:
     """`checked_count` where there is a value."""
     return None if value is None else checked_count(name, value)
+
+
+def checked_text(name: str, value: Any) -> str:
+    """`value`, which must be a text."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a str, not {type(value).__name__}")
+    return value
+
+
+def checked_number(name: str, value: Any) -> float:
+    """`value` as a float; the engine checks what it means."""
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    try:
+        return float(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}") from None
+    except OverflowError:
+        raise InvalidInputError(f"{name} is larger than any float") from None
 
 
 def as_memory(name: str, value: Any) -> Optional[str]:

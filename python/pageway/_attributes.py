@@ -155,7 +155,7 @@ def _admitted(given: Any) -> Union[np.ndarray, List[Union[int, str]]]:
         return keys
     beyond = next((one for one in numbers if not 0 <= one < 2**64), None)
     if beyond is not None:
-        raise InvalidInputError(f"filter: {beyond} is no id: ids are from 0 to 2^64 - 1")
+        raise InvalidInputError(f"filter: {beyond} is no id: ids are from 0 to 2^64 - 2")
     return np.array(numbers, dtype=np.uint64)
 
 

@@ -11,7 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import as_element, as_keys, as_path, checked_count, is_path
+from ._arrays import (
+    as_element,
+    as_keys,
+    as_path,
+    checked_count,
+    checked_number,
+    checked_text,
+    is_path,
+)
 from ._attributes import as_documents, as_schema
 from ._progress import Reporting
 from ._settings import PathLike, budgets, design
@@ -60,7 +68,7 @@ def refuse_to_replace(path: str, overwrite: bool) -> None:
 def _options(given: Mapping[str, Any]) -> _native._BuildOptions:
     store = given["store"]
     return {
-        "metric": given["metric"],
+        "metric": checked_text("metric", given["metric"]),
         "design": design(
             given["preset"],
             given["form"],
@@ -72,7 +80,7 @@ def _options(given: Mapping[str, Any]) -> _native._BuildOptions:
             given["beam"],
             given["seed"],
         ),
-        "recall": float(given["recall"]),
+        "recall": checked_number("recall", given["recall"]),
         "budgets": budgets(given["memory"], given["build_memory"], given["disk"]),
         "codebook_from": _optional(given["codebook_from"]),
         "graph_from": _optional(given["graph_from"]),
@@ -80,7 +88,7 @@ def _options(given: Mapping[str, Any]) -> _native._BuildOptions:
         "threads": checked_count("threads", given["threads"]),
         "segments": {
             "count": checked_count("segments", given["segments"]),
-            "cut": str(given["cut"]),
+            "cut": checked_text("cut", given["cut"]),
         },
         "calibration_queries": checked_count("calibration_queries", given["calibration_queries"]),
         "schema": as_schema(given["schema"]),

@@ -9,7 +9,14 @@ from typing import Any, Literal, Mapping, Optional, Tuple, Union
 import numpy as np
 
 from . import _native
-from ._arrays import as_memory, as_path, checked_count, checked_optional
+from ._arrays import (
+    as_memory,
+    as_path,
+    checked_count,
+    checked_number,
+    checked_optional,
+    checked_text,
+)
 from .errors import InvalidInputError
 
 PathLike = Union[str, os.PathLike[str]]
@@ -55,8 +62,8 @@ def design(
 ) -> _native._Design:
     """What an index is to be."""
     return {
-        "preset": preset,
-        "form": form,
+        "preset": checked_text("preset", preset),
+        "form": optional_text("form", form),
         "overrides": None if overrides is None else _as_json(overrides),
         "degree": checked_count("degree", degree),
         "build_list": checked_count("build_list", build_list),
@@ -121,7 +128,7 @@ def open_options(
         "k": checked_count("k", k),
         "list_size": checked_optional("list_size", list_size),
         "beam": checked_optional("beam", beam),
-        "follow": None if follow is None else float(follow),
+        "follow": _optional_number("follow", follow),
         "recent_queries": checked_count("recent_queries", recent_queries),
         "cache": cache,
     }
@@ -133,7 +140,7 @@ def cache_options(
     """The cache of an index in object storage."""
     if cache is None:
         return None
-    return as_path(cache), as_memory("cache_bytes", size) or "", mode
+    return as_path(cache), as_memory("cache_bytes", size) or "", checked_text("cache_mode", mode)
 
 
 def update_options(
@@ -145,7 +152,7 @@ def update_options(
         "build_memory": None,
         "threads": 1,
         "salvage": bool(salvage),
-        "latency_target": None if latency_target is None else float(latency_target),
+        "latency_target": _optional_number("latency_target", latency_target),
     }
 
 
@@ -174,13 +181,13 @@ def search_options(
     return {
         "k": checked_count("k", k),
         "radius": None,
-        "recall": None if recall is None else float(recall),
+        "recall": _optional_number("recall", recall),
         "list_size": checked_optional("list_size", list_size),
         "beam": checked_optional("beam", beam),
         "threads": checked_count("threads", threads),
         "tolerance": _as_share(tolerance),
-        "timeout": None if timeout is None else float(timeout),
-        "strategy": strategy,
+        "timeout": _optional_number("timeout", timeout),
+        "strategy": optional_text("strategy", strategy),
     }
 
 
@@ -188,7 +195,7 @@ def _as_share(tolerance: Tolerance) -> str:
     """A tolerance as the engine reads it."""
     if isinstance(tolerance, str):
         return tolerance
-    return repr(float(tolerance))
+    return repr(checked_number("tolerance", tolerance))
 
 
 def range_options(
@@ -205,4 +212,13 @@ def range_options(
     size = checked_count("list_size", list_size)
     limit = checked_count("limit", limit)
     nearest = search_options(limit, None, size, beam, threads, tolerance, timeout, strategy)
-    return {**nearest, "radius": float(radius)}
+    return {**nearest, "radius": checked_number("radius", radius)}
+
+
+def optional_text(name: str, value: Optional[str]) -> Optional[str]:
+    """`checked_text` where there is a value."""
+    return None if value is None else checked_text(name, value)
+
+
+def _optional_number(name: str, value: Optional[float]) -> Optional[float]:
+    return None if value is None else checked_number(name, value)

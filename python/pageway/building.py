@@ -9,7 +9,14 @@ from typing import Any, List, Optional, cast
 import numpy as np
 
 from . import _native
-from ._arrays import as_element, as_memory, as_path, checked_count, checked_optional
+from ._arrays import (
+    as_element,
+    as_memory,
+    as_path,
+    checked_count,
+    checked_optional,
+    checked_text,
+)
 from ._attributes import Attributes, Schema, as_schema
 from ._build import carry_out, refuse_to_replace
 from ._progress import ProgressWish
@@ -22,6 +29,7 @@ from ._settings import (
     PathLike,
     PresetName,
     SegmentCut,
+    optional_text,
 )
 from .errors import PagewayWarning
 from .index import Index, open
@@ -332,9 +340,9 @@ def create(
     options: _native._CreateOptions = {
         "dimension": checked_count("dimension", dimension),
         "element": as_element(dtype),
-        "metric": metric,
-        "preset": preset,
-        "form": form,
+        "metric": checked_text("metric", metric),
+        "preset": checked_text("preset", preset),
+        "form": optional_text("form", form),
         "memory": as_memory("memory", memory),
         "expected": checked_optional("expected", expected),
         "degree": checked_count("degree", degree),

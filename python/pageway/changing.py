@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 import numpy as np
 
 from . import _native
-from ._arrays import as_keys, as_path, as_rows, as_vectors_of
+from ._arrays import DTYPE_OF, as_keys, as_path, as_rows, as_vectors_of, checked_text
 from ._attributes import Attributes, Filter, as_documents, as_fields, as_filter
 from ._progress import ProgressWish, Reporting
 from ._settings import PathLike
@@ -137,7 +137,7 @@ class Changing:
         ReadOnlyError
             As `insert`.
         """
-        done = self._native.delete(_which(ids, filter), durability)
+        done = self._native.delete(_which(ids, filter), _how_durable(durability))
         return Acknowledged(**json.loads(done))
 
     def set(
@@ -353,7 +353,8 @@ class Changing:
     ) -> Acknowledged:
         what, fields, paths = edit
         wish: _native._EditWish = {"what": what, "fields": fields, "paths": paths}
-        return Acknowledged(**json.loads(self._native.edit(_which(*which), wish, durability)))
+        done = self._native.edit(_which(*which), wish, _how_durable(durability))
+        return Acknowledged(**json.loads(done))
 
     def _put(
         self, vectors: Any, beside: Tuple[Any, Any], upsert: bool, durability: str
@@ -377,8 +378,13 @@ class Changing:
         ids, attributes = beside
         own = None if ids is None else as_keys(ids)
         documents = as_documents([attributes] if isinstance(attributes, Mapping) else attributes)
-        done = self._native.put(as_rows(rows), (own, documents), (upsert, durability))
+        how = upsert, _how_durable(durability)
+        done = self._native.put(as_rows(rows), (own, documents), how)
         return Acknowledged(**json.loads(done))
+
+
+def _how_durable(durability: str) -> str:
+    return checked_text("durability", durability)
 
 
 def _which(ids: Any, filter: Optional[Filter]) -> _native._Which:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from . import _native
-from ._arrays import checked_count
+from ._arrays import checked_count, checked_text
 from ._progress import ProgressWish, Reporting
 from ._settings import Metric
 from ._sources import as_input
@@ -59,7 +59,7 @@ def ground_truth(
     """
     options: _native._TruthOptions = {
         "k": checked_count("k", k),
-        "metric": metric,
+        "metric": checked_text("metric", metric),
         "threads": checked_count("threads", threads),
     }
     with ExitStack() as stack:

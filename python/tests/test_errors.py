@@ -99,6 +99,28 @@ def test_whole_numbers_are_whole(index):
         index.search(ROWS[0], k="10")
 
 
+def test_arguments_of_a_wrong_type_are_named(tmp_path, index):
+    cases = [
+        (lambda: pageway.build(tmp_path / "i", ROWS, metric=None), "metric must be a str"),
+        (lambda: pageway.build(tmp_path / "i", ROWS, preset=None), "preset must be a str"),
+        (lambda: pageway.build(tmp_path / "i", ROWS, form=3), "form must be a str"),
+        (lambda: pageway.build(tmp_path / "i", ROWS, recall="a"), "recall must be a number"),
+        (lambda: pageway.create(tmp_path / "i", dimension=3, metric=None), "metric must be a str"),
+        (lambda: pageway.ground_truth(ROWS, ROWS[:1], k=1, metric=3), "metric must be a str"),
+        (lambda: index.search(index.vectors(0), strategy=3), "strategy must be a str"),
+        (lambda: index.search(index.vectors(0), timeout="x"), "timeout must be a number"),
+        (lambda: index.search(index.vectors(0), tolerance=[1]), "tolerance must be a number"),
+        (lambda: index.range(index.vectors(0), "x"), "radius must be a number"),
+    ]
+    for call, words in cases:
+        with pytest.raises(TypeError, match=words):
+            call()
+    with pytest.raises(pageway.InvalidInputError, match="recall is larger"):
+        index.search(index.vectors(0), recall=10**400)
+    with pytest.raises(pageway.InvalidInputError, match="ids: row 1 is .* is no text"):
+        pageway.build(tmp_path / "i", ROWS[:2], ids=["a", "\ud800"])
+
+
 def test_files_are_checked(tmp_path):
     header = np.array(ROWS.shape, dtype="<u4").tobytes()
     cut = tmp_path / "cut.fbin"

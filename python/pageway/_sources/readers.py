@@ -31,7 +31,7 @@ def read_parquet(
         Column of lists of numbers. By default the only one; or, where there is none, all columns of
         numbers, a component each.
     id_column : str, optional
-        Column of ids: whole numbers from 0 to 2**64 - 1.
+        Column of ids: whole numbers from 0 to 2**64 - 2.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def read_lance(
     column : str, optional
         Column of lists of numbers; by default the only one.
     id_column : str, optional
-        Column of ids: whole numbers from 0 to 2**64 - 1.
+        Column of ids: whole numbers from 0 to 2**64 - 2.
 
     Returns
     -------
