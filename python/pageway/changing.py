@@ -79,6 +79,9 @@ class Changing:
             The index was opened for searches alone, or an earlier write failed.
         NoSpaceError
             The disk is full.
+        KeyboardInterrupt
+            Ctrl-C, between two pieces of what is longer than one, or while it waits for room; what
+            is in stays, as after an error. ``len`` tells how many rows there are.
         """
         return self._put(vectors, (ids, attributes), False, durability)
 

@@ -1,5 +1,6 @@
 """An index that changes: what goes in is found, what is deleted is not, and threads may do both."""
 
+import signal
 import threading
 
 import numpy as np
@@ -89,6 +90,29 @@ def test_lists_of_batches_and_tables_go_in(empty, vectors):
     assert empty.insert(table).inserted == 80
     assert empty.upsert(table, np.arange(120, 200)).replaced == 80
     assert nearest(empty, vectors[150:151])[0] == 150
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
+def test_an_insert_stops_at_a_signal_and_keeps_what_is_in(tmp_path):
+    class Stop(Exception):
+        pass
+
+    def stop(*_):
+        raise Stop
+
+    rows = np.random.default_rng(1).normal(size=(400_000, 16)).astype(np.float32)
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        with pageway.create(tmp_path / "index", dimension=16, memory="8MB") as index:
+            with pytest.raises(Stop):
+                signal.setitimer(signal.ITIMER_REAL, 0.05)
+                index.insert(rows, durability="deferred")
+            held = len(index)
+            assert held < len(rows)
+            assert index.insert(rows[:3], np.arange(3) + len(rows)).inserted == 3
+            assert len(index) == held + 3
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_an_index_that_was_built_changes_merges_and_is_copied(tmp_path, vectors, queries):

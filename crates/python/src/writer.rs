@@ -9,14 +9,17 @@ use std::time::Duration;
 use pageway::source::{TextRead, TextSlice};
 use pageway::{
     Acknowledged, CreateOptions, Durability, Edit, Error, MemoryWish, NoProgress, OpenOptions,
-    UpdateOptions, VectorShape, Which, Writer,
+    Progress, UpdateOptions, VectorShape, Which, Writer,
 };
 use pyo3::prelude::*;
 
 use crate::convert::{Documents, Keys, Rows, named, schema, wish};
 use crate::error::to_exception;
 use crate::index::seconds;
+use crate::progress::watched;
 
+/// Rows up to this size are in before Ctrl-C could be missed; they need no thread of their own.
+const UNWATCHED_BYTES: usize = 1 << 20;
 /// How often a writer at rest is looked after.
 const REST: Duration = Duration::from_secs(1);
 
@@ -172,15 +175,20 @@ impl Changing {
             .with_names(names.as_ref().map(|names| names as &dyn TextRead))
             .with_attributes(attributes.as_deref())
             .with_durability(durability);
-        let put = py.detach(|| {
+        let put = |progress: &dyn Progress| {
             if upsert {
-                self.writer.upsert(&rows)
+                self.writer.upsert_with(&rows, progress)
             } else {
-                self.writer.insert(&rows)
+                self.writer.insert_with(&rows, progress)
             }
-        });
+        };
+        let done = if rows.rows.len() <= UNWATCHED_BYTES {
+            py.detach(|| put(&NoProgress)).map_err(to_exception)
+        } else {
+            watched(py, &None, put)
+        };
         self.wake(durability);
-        put.map_err(to_exception)
+        done
     }
 
     /// Deletes rows.

@@ -3,9 +3,15 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
+
+use pageway_types::Progress;
 
 use super::options::Background;
 use crate::error::{Error, ErrorKind, Result};
+
+/// How long a wish to wait no more may go unseen.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What there is to do of a kind, and how far it is.
 pub(super) struct Board {
@@ -119,10 +125,12 @@ impl Board {
     /// Waits until one more than `ended` has ended, or none will.
     ///
     /// # Errors
-    /// Why it failed.
-    pub(super) fn wait_for_more(&self, ended: u64) -> Result<()> {
-        self.wait_while(|state| state.ended == ended && state.failure.is_none());
-        self.report()
+    /// Why it failed; `Cancelled` where who waits wants that no more.
+    pub(super) fn wait_for_more(&self, ended: u64, progress: &dyn Progress) -> Result<()> {
+        let none_came = |state: &BoardState| state.ended == ended && state.failure.is_none();
+        self.wait_while(|state| none_came(state) && !progress.cancelled());
+        self.report()?;
+        Ok(progress.check()?)
     }
 
     /// Waits until something holds no more, or nothing is done about it.
@@ -134,7 +142,7 @@ impl Board {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock();
         while state.running && holds(&state) {
-            state = wait(&self.changed, state);
+            state = wait_a_while(&self.changed, state);
         }
         drop(state);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -226,6 +234,15 @@ impl Drop for Begun<'_> {
     fn drop(&mut self) {
         self.0.lock().stage = None;
     }
+}
+
+/// Waits until something changed, or whoever waits should look whether it still wants to.
+fn wait_a_while<'g>(
+    changed: &Condvar,
+    guard: MutexGuard<'g, BoardState>,
+) -> MutexGuard<'g, BoardState> {
+    let waited = changed.wait_timeout(guard, LOOK);
+    waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
 fn wait<'g>(changed: &Condvar, guard: MutexGuard<'g, BoardState>) -> MutexGuard<'g, BoardState> {

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use pageway_store::{Durability, Room};
-use pageway_types::NoProgress;
+use pageway_types::{Progress, Quiet};
 
 use super::common::Common;
 use super::edit::MakeRoom;
@@ -27,6 +27,9 @@ const BATCH_TIME: Duration = Duration::from_millis(1);
 /// Memory that ids of a call are compared in.
 const UNIQUE_BYTES: u64 = 1 << 20;
 
+/// What is done with rows, and who can stop it.
+pub(super) type How<'p> = (Operation, &'p dyn Progress);
+
 /// What became of a batch.
 pub(super) enum Submitted {
     /// It was done.
@@ -41,13 +44,13 @@ impl Common {
     /// Puts rows in, record by record.
     pub(super) fn put(
         &self,
-        operation: Operation,
+        how: How<'_>,
         rows: &Rows<'_>,
         make_room: &mut MakeRoom<'_>,
     ) -> Result<Acknowledged> {
         let Some(names) = rows.names else {
             rows.attributes.map_or(Ok(()), check_free)?;
-            return self.put_rows(operation, rows, make_room);
+            return self.put_rows(how, rows, make_room);
         };
         if rows.ids.is_some() {
             return Err(Error::invalid("give ids or names, not both"));
@@ -63,19 +66,19 @@ impl Common {
             attributes: Some(&named),
             ..*rows
         };
-        let done = self.put_rows(operation, &own, make_room);
+        let done = self.put_rows(how, &own, make_room);
         done.map_err(|error| named.explain(error))
     }
 
     /// Puts rows in whose ids and documents are given.
     fn put_rows(
         &self,
-        operation: Operation,
+        (operation, progress): How<'_>,
         rows: &Rows<'_>,
         make_room: &mut MakeRoom<'_>,
     ) -> Result<Acknowledged> {
         let capacity = self.commit.look(|state| state.capacity)?;
-        self.check_rows(rows, capacity)?;
+        self.check_rows(rows, capacity, progress)?;
         let mut pieces = Pieces::new(rows, capacity);
         if operation == Operation::Insert && !pieces.are_one() {
             self.refuse_live(rows.ids.unwrap_or_default())?;
@@ -86,7 +89,8 @@ impl Common {
         }
         let mut sum = Acknowledged::default();
         let count = pieces.count;
-        let put = self.put_pieces((operation, rows), &mut pieces, (make_room, &mut sum));
+        let how = (operation, progress);
+        let put = self.put_pieces((how, rows), &mut pieces, (make_room, &mut sum));
         let put = put.map_err(|error| match sum.inserted + sum.replaced {
             0 => error,
             before => error.within(format!("the first {before} of {count} rows are in")),
@@ -97,7 +101,7 @@ impl Common {
     /// Puts in what is left of the rows of a call, and adds up what that did.
     fn put_pieces(
         &self,
-        (operation, rows): (Operation, &Rows<'_>),
+        ((operation, progress), rows): (How<'_>, &Rows<'_>),
         pieces: &mut Pieces<'_>,
         (make_room, sum): (&mut MakeRoom<'_>, &mut Acknowledged),
     ) -> Result<()> {
@@ -108,6 +112,7 @@ impl Common {
             } else {
                 Durability::Deferred
             };
+            progress.check()?;
             self.admit();
             let mut waiting = Some(batch);
             while let Some(batch) = waiting.take() {
@@ -239,7 +244,7 @@ impl Common {
         Ok(())
     }
 
-    fn check_rows(&self, rows: &Rows<'_>, capacity: u32) -> Result<()> {
+    fn check_rows(&self, rows: &Rows<'_>, capacity: u32, progress: &dyn Progress) -> Result<()> {
         let shape = self.index.shape();
         if rows.shape != shape {
             return Err(Error::invalid(format!(
@@ -281,7 +286,7 @@ impl Common {
             name: "rows",
             metric: self.index.metric(),
         };
-        inspect_rows(inspection, BLOCK_BYTES, &NoProgress)?;
+        inspect_rows(inspection, BLOCK_BYTES, &Quiet(progress))?;
         Ok(())
     }
 }

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use pageway_attributes::Edit;
 use pageway_store::{Durability, LogWriter};
-use pageway_types::Progress;
+use pageway_types::{NoProgress, Progress};
 
 use super::common::Common;
 use super::edit::RowChange;
 use super::options::{Acknowledged, Changes, MergeReport, Rows, Which};
 use super::pieces::check_room;
+use super::put::How;
 use super::record::Operation;
 use super::state::State;
 use crate::error::{Error, ErrorKind, Result};
@@ -56,7 +57,15 @@ impl Writer {
     /// `ReadOnly` after a write that failed. Once each, what a flush or merge in the background
     /// failed with: before the call begins, or where it waits for room.
     pub fn insert(&self, rows: &Rows<'_>) -> Result<Acknowledged> {
-        self.put(Operation::Insert, rows)
+        self.insert_with(rows, &NoProgress)
+    }
+
+    /// As [`Writer::insert`]; `progress` can stop it between two pieces.
+    ///
+    /// # Errors
+    /// As [`Writer::insert`]; `Cancelled` where it was stopped.
+    pub fn insert_with(&self, rows: &Rows<'_>, progress: &dyn Progress) -> Result<Acknowledged> {
+        self.put((Operation::Insert, progress), rows)
     }
 
     /// Puts rows in, each in place of the one that has its id, if one has.
@@ -64,12 +73,20 @@ impl Writer {
     /// # Errors
     /// As [`Writer::insert`]; `InvalidInput` for rows without ids or names.
     pub fn upsert(&self, rows: &Rows<'_>) -> Result<Acknowledged> {
+        self.upsert_with(rows, &NoProgress)
+    }
+
+    /// As [`Writer::upsert`]; `progress` can stop it between two pieces.
+    ///
+    /// # Errors
+    /// As [`Writer::upsert`]; `Cancelled` where it was stopped.
+    pub fn upsert_with(&self, rows: &Rows<'_>, progress: &dyn Progress) -> Result<Acknowledged> {
         if rows.ids.is_none() && rows.names.is_none() {
             return Err(Error::invalid(
                 "rows to replace others by need ids or names",
             ));
         }
-        self.put(Operation::Upsert, rows)
+        self.put((Operation::Upsert, progress), rows)
     }
 
     /// Refuses what [`Writer::upsert`] would refuse of a row whose attributes have so many bytes,
@@ -86,11 +103,11 @@ impl Writer {
         check_room(attributes, row_bytes, capacity)
     }
 
-    fn put(&self, operation: Operation, rows: &Rows<'_>) -> Result<Acknowledged> {
+    fn put(&self, how: How<'_>, rows: &Rows<'_>) -> Result<Acknowledged> {
         self.common.check_process()?;
         self.common.report()?;
-        let mut make_room = |rows| self.make_room(rows);
-        self.common.put(operation, rows, &mut make_room)
+        let mut make_room = |rows| self.make_room(rows, how.1);
+        self.common.put(how, rows, &mut make_room)
     }
 
     /// Deletes the rows of these ids. Ids that no row has are counted.
@@ -152,7 +169,7 @@ impl Writer {
     fn change(&self, which: Which<'_>, change: RowChange<'_>) -> Result<Acknowledged> {
         self.common.check_process()?;
         self.common.report()?;
-        let mut make_room = |rows| self.make_room(rows);
+        let mut make_room = |rows| self.make_room(rows, &NoProgress);
         let done = self.common.change(which, change, &mut make_room)?;
         self.look_for_merges()?;
         Ok(done)
@@ -168,7 +185,7 @@ impl Writer {
 
     /// Makes room for so many rows and bytes of attributes: by closing the delta, or by waiting
     /// until the one that is closed was flushed.
-    fn make_room(&self, rows: (usize, u64)) -> Result<()> {
+    fn make_room(&self, rows: (usize, u64), progress: &dyn Progress) -> Result<()> {
         let common = &self.common;
         if common.options.in_foreground {
             return common.make_room(rows);
@@ -190,7 +207,11 @@ impl Writer {
                 Room::Made => return common.upkeep.flusher.wake(common),
                 Room::Later => {
                     common.upkeep.flusher.wake(common)?;
-                    common.upkeep.flusher.board.wait_for_more(flushed)?;
+                    common
+                        .upkeep
+                        .flusher
+                        .board
+                        .wait_for_more(flushed, progress)?;
                 }
             }
         }
