@@ -73,5 +73,27 @@ def test_forked_workers_answer_as_their_parent(built, queries, tmp_path, way):
     assert ended.returncode == 0, ended.stderr
 
 
+def test_a_child_closes_what_its_parent_changes(tmp_path):
+    rows = np.eye(8, dtype=np.float32)
+    with pageway.create(tmp_path / "index", dimension=8) as index:
+        index.insert(rows[:4])
+        child = os.fork()
+        if child == 0:
+            ended = 1
+            try:
+                with pytest.raises(pageway.UnsupportedError, match="forked"):
+                    index.insert(rows[4:])
+                index.close()
+                ended = 0
+            finally:
+                os._exit(ended)
+        assert os.waitpid(child, 0)[1] == 0
+        with pytest.raises(pageway.BusyError):
+            pageway.open(tmp_path / "index", writable=True)
+        assert index.insert(rows[4:]).inserted == 4
+    with pageway.open(tmp_path / "index", writable=True) as again:
+        assert len(again) == 8
+
+
 if __name__ == "__main__":
     run(*sys.argv[1:])

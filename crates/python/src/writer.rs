@@ -217,9 +217,12 @@ impl Changing {
 
     /// Makes everything durable, flushes and merges what memory and disk hold another segment for,
     /// so that readers elsewhere see it, and ends the log unless a call of another thread still
-    /// runs.
+    /// runs. In a child of a fork it lets go of what the child has of it, and changes nothing.
     pub(crate) fn close(self) -> pageway::Result<()> {
         let Self { writer, keeper } = self;
+        if !writer.is_of_this_process() {
+            return Ok(());
+        }
         keeper.end();
         writer.sync()?;
         // What cannot be flushed stays in the log, for who opens the index to change it.

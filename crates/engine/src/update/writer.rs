@@ -44,6 +44,11 @@ impl Writer {
         &self.common.index
     }
 
+    /// Whether this process opened it, and is no child of a fork, which cannot change the index.
+    pub fn is_of_this_process(&self) -> bool {
+        self.common.owner.is_current()
+    }
+
     /// Puts rows in whose ids no row has.
     ///
     /// A call that is one record of the log goes in as a whole or not at all: some 256 KiB of rows,
@@ -263,7 +268,7 @@ impl Writer {
     /// Stops the flush and the merge in the background, and returns when they have.
     /// Segments and rows stay as they are; the next delta that fills begins another.
     pub fn cancel(&self) {
-        if self.common.owner.is_current() {
+        if self.is_of_this_process() {
             self.common.upkeep.merger.board.cancel();
             self.common.upkeep.flusher.board.cancel();
         }
