@@ -32,7 +32,11 @@ class Changing:
     """
 
     _native: _native.Index
-    _dtype: np.dtype[Any]
+
+    @property
+    def _dtype(self) -> np.dtype[Any]:
+        """Element type of the rows, which another may have become by a `refresh`."""
+        return DTYPE_OF[self._native.element]
 
     def insert(
         self,
@@ -323,8 +327,8 @@ class Changing:
         Returns
         -------
         bool
-            True when it is another than before. An index that is open to be changed is always the
-            last: False.
+            True when it is another than before, with the `shape`, `dtype` and `metric` of what is
+            there now. An index that is open to be changed is always the last: False.
         """
         return self._native.refresh()
 

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from . import _native
 from ._arrays import (
-    DTYPE_OF,
     as_path,
     as_queries,
     as_rows,
@@ -81,7 +80,6 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         self._native = native
         self._settings = settings
         self._place = native.path if is_url(native.path) else os.path.abspath(native.path)
-        self._dtype = DTYPE_OF[native.element]
         self.build_report = None
 
     def search(

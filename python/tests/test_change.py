@@ -115,6 +115,17 @@ def test_an_insert_stops_at_a_signal_and_keeps_what_is_in(tmp_path):
         signal.signal(signal.SIGALRM, before)
 
 
+def test_a_refresh_takes_another_shape(tmp_path, vectors):
+    path = tmp_path / "i"
+    pageway.build(path, vectors, memory="2MB").close()
+    other = clustered(np.uint8, count=200, dimension=9)
+    with pageway.open(path) as index:
+        pageway.build(path, other, memory="2MB", metric="l1", overwrite=True).close()
+        assert index.refresh()
+        assert (index.shape, index.dtype, index.metric) == (other.shape, np.uint8, "l1")
+        assert index.search(other[5], k=1, list_size=100).distances[0] == 0
+
+
 def test_an_index_that_was_built_changes_merges_and_is_copied(tmp_path, vectors, queries):
     path = tmp_path / "built.index"
     pageway.build(path, vectors[:1000], memory="4MB").close()

@@ -201,6 +201,12 @@ impl Index {
         })
     }
 
+    /// Shape and metric: of the version that searches turned to last, or once closed of the first.
+    fn now(&self) -> (pageway::VectorShape, pageway::Metric) {
+        let of_open = |opened: Opened| (opened.index.shape(), opened.index.metric());
+        self.held().map_or((self.shape, self.metric), of_open)
+    }
+
     fn held(&self) -> PyResult<Opened> {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         opened.clone().ok_or_else(|| {
@@ -553,17 +559,17 @@ impl Index {
 
     #[getter]
     fn dimension(&self) -> u32 {
-        self.shape.dimension
+        self.now().0.dimension
     }
 
     #[getter]
     fn element(&self) -> &'static str {
-        self.shape.element.name()
+        self.now().0.element.name()
     }
 
     #[getter]
     fn metric(&self) -> &'static str {
-        self.metric.name()
+        self.now().1.name()
     }
 
     #[getter]
