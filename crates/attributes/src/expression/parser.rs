@@ -194,6 +194,7 @@ impl Parser {
             loop {
                 let id = match self.peek() {
                     Token::Int(id) => u64::try_from(*id).ok(),
+                    Token::Large(id) => Some(*id),
                     Token::Text(name) => {
                         let checked = check_row_name(name);
                         checked.map_err(|error| self.wrong(error.to_string()))?;
@@ -238,6 +239,7 @@ impl Parser {
     fn literal(&mut self) -> Result<Literal> {
         let literal = match self.peek() {
             Token::Int(int) => Literal::Number(Number::Int(*int)),
+            Token::Large(large) => Literal::Number(Number::Float(*large as f64)),
             Token::Float(float) => Literal::Number(Number::Float(*float)),
             Token::Text(text) => Literal::Scalar(Scalar::Text(text.clone())),
             Token::Date(text) => {
@@ -436,6 +438,11 @@ mod tests {
             json!({"must": {"key": "t", "match": {"prefix": "ab"}}}),
         );
         both("has_id(3, 1)", json!({"must": {"has_id": [1, 3]}}));
+        let last = u64::MAX - 1;
+        both(
+            &format!("has_id({last})"),
+            json!({"must": {"has_id": [last]}}),
+        );
         both("has_id('a', 1)", json!({"must": {"has_id": [1, "a"]}}));
         both("true", json!({}));
     }

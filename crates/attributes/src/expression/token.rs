@@ -12,6 +12,8 @@ pub(super) enum Token {
     /// A date: `date'…'`.
     Date(String),
     Int(i64),
+    /// An id of 2^63 and above; elsewhere it is the nearest float.
+    Large(u64),
     Float(f64),
     /// Operators and brackets.
     Sign(&'static str),
@@ -101,6 +103,9 @@ fn number(rest: &str) -> std::result::Result<(Token, &str), &'static str> {
     let (own, behind) = rest.split_at(end.unwrap_or(rest.len()));
     if let Ok(int) = own.parse() {
         return Ok((Token::Int(int), behind));
+    }
+    if let Ok(large) = own.parse() {
+        return Ok((Token::Large(large), behind));
     }
     let float: f64 = own.parse().map_err(|_| "this is no number")?;
     if !float.is_finite() || own.contains(|c: char| c.is_ascii_alphabetic() && !"eE".contains(c)) {
