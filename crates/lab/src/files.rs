@@ -83,12 +83,20 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
     }
 }
 
+/// The directory of a file: of a bare name, the one that the process works in.
+pub(crate) fn directory_of(path: &Path) -> &Path {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
 /// Gives a finished file its name, durably.
 pub(crate) fn publish(from: &Path, to: &Path) -> Result<()> {
     let file = open(from, OpenMode::ReadWrite)?;
     file.sync_data().map_err(at(from))?;
     OsVfs.rename(from, to).map_err(at(to))?;
-    let directory = to.parent().unwrap_or(Path::new("."));
+    let directory = directory_of(to);
     OsVfs.sync_dir(directory).map_err(at(directory))
 }
 
@@ -231,6 +239,13 @@ mod tests {
     use pageway::NoProgress;
 
     use super::*;
+
+    #[test]
+    fn a_bare_name_lies_in_the_directory_of_the_process() {
+        assert_eq!(directory_of(Path::new("a.html")), Path::new("."));
+        assert_eq!(directory_of(Path::new("b/a.html")), Path::new("b"));
+        assert_eq!(directory_of(Path::new("/a.html")), Path::new("/"));
+    }
 
     #[test]
     fn a_checksum_is_sha256() {

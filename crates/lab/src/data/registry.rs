@@ -36,7 +36,7 @@ impl Registry {
     /// `NotFound` and `Io`; `InvalidInput` with the line for what is no table of a data set.
     pub fn read(path: &Path) -> Result<Self> {
         let mut registry = Self::builtin()?;
-        let home = path.parent().unwrap_or(Path::new("."));
+        let home = files::directory_of(path);
         registry.add(&files::read_text(path)?, home, &path.display().to_string())?;
         Ok(registry)
     }

@@ -53,7 +53,7 @@ pub(super) fn fetch(wanted: &Wanted<'_>, place: &Place, progress: &dyn Progress)
     if files::exists(&wanted.to)? {
         return check(wanted, &wanted.to, progress);
     }
-    files::create_directory(wanted.to.parent().unwrap_or(Path::new(".")))?;
+    files::create_directory(files::directory_of(&wanted.to))?;
     let part = files::with_suffix(&wanted.to, ".part");
     let _lock = files::lock(&part, "fetching it")?;
     check_room(wanted, &part)?;
@@ -75,7 +75,7 @@ fn check_room(wanted: &Wanted<'_>, part: &Path) -> Result<()> {
     let Some(enough) = wanted.enough() else {
         return Ok(());
     };
-    let directory = part.parent().unwrap_or(Path::new("."));
+    let directory = files::directory_of(part);
     let free = OsVfs.free_bytes(directory).map_err(files::at(directory))?;
     let needed = enough.saturating_sub(files::length(part)?);
     if needed <= free {
