@@ -13,6 +13,7 @@ use serde_json::Value;
 const INVALID: i32 = 2;
 const NOT_FOUND: i32 = 3;
 const NO_SPACE: i32 = 7;
+const UNSUPPORTED: i32 = 10;
 const RUN: &str = "lab run small.toml --base base.u8bin --queries q.u8bin --metric l2 --quiet";
 
 const SUITE: &str = r#"
@@ -365,6 +366,22 @@ fn what_the_disk_has_no_room_for_is_refused_before_it_begins() {
         said.code == 0 && said.stdout.contains("are free"),
         "{said:?}"
     );
+}
+
+#[test]
+fn a_run_of_which_nothing_succeeded_says_why_and_fails() {
+    let place = prepared();
+    place.write("small.toml", SUITE.replace("10MB", "1kB"));
+    let run = place.line(&format!("{RUN} --only recall --out poor"));
+    assert_eq!(run.code, UNSUPPORTED, "{run:?}");
+    for words in [
+        "0 indexes built, 2 failed",
+        "0 cells measured, 8 failed",
+        "starling, 5 cells: ",
+        "budget",
+    ] {
+        assert!(run.stdout.contains(words), "{words}: {run:?}");
+    }
 }
 
 #[test]

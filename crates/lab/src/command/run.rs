@@ -7,7 +7,7 @@ use pageway::{Error, ErrorKind, Metric, Result, format_bytes};
 use pageway_lab::data::Registry;
 use pageway_lab::run::{Laboratory, Pythons, RunReport};
 use pageway_lab::suite::Suite;
-use pageway_lab::{Estimate, read_text, record::Run, report};
+use pageway_lab::{Estimate, read_text, record::Run, report, report::Refusal};
 use serde::Serialize;
 
 use pageway_shell::output::Outcome;
@@ -170,6 +170,8 @@ impl MeansArguments {
 struct Ran {
     #[serde(flatten)]
     report: RunReport,
+    /// What failed or was refused, by design.
+    refused: Vec<Refusal>,
     page: PathBuf,
 }
 
@@ -197,10 +199,18 @@ impl RunArguments {
         let ran = laboratory
             .run(&session.progress)
             .map_err(|error| kept(error, &self.out))?;
-        let written = report::write(&report::report(&Run::read(&self.out)?)?, &self.out)?;
-        let page = written.into_iter().next().unwrap_or_default();
-        let words = conclude(&ran, &page);
-        Outcome::new(words, &Ran { report: ran, page })
+        let run = Run::read(&self.out)?;
+        let written = report::write(&report::report(&run)?, &self.out)?;
+        let ran = Ran {
+            report: ran,
+            refused: report::refusals(&run),
+            page: written.into_iter().next().unwrap_or_default(),
+        };
+        let mut outcome = Outcome::new(conclude(&ran), &ran)?;
+        if ran.report.got_nothing() {
+            outcome.exit_code = ErrorKind::Unsupported.exit_code();
+        }
+        Ok(outcome)
     }
 
     fn suite(&self, registry: &Registry) -> Result<Suite> {
@@ -325,18 +335,25 @@ fn describe(suite: &Suite, estimate: &Estimate) -> String {
         .render()
 }
 
-fn conclude(ran: &RunReport, page: &Path) -> String {
-    let failed = match ran.failed {
+fn conclude(ran: &Ran) -> String {
+    let report = &ran.report;
+    let failed = |count: u64| match count {
         0 => String::new(),
-        failed => format!(", {} of them failed or refused", text::count(failed)),
+        count => format!(", {} failed or refused", text::count(count)),
     };
-    format!(
-        "{} indexes built, {} cells measured{failed}, in {}.\n\nThe report: {}",
-        text::count(ran.indexes),
-        text::count(ran.cells),
-        text::seconds(ran.seconds),
-        page.display()
-    )
+    let mut lines = format!(
+        "{} indexes built{}; {} cells measured{}; in {}.\n",
+        text::count(report.indexes),
+        failed(report.failed_indexes),
+        text::count(report.cells - report.failed),
+        failed(report.failed),
+        text::seconds(report.seconds),
+    );
+    for refusal in &ran.refused {
+        let (design, cells) = (&refusal.design, refusal.cells);
+        lines.push_str(&format!("\n  {design}, {cells} cells: {}", refusal.reason));
+    }
+    format!("{}\n\nThe report: {}", lines.trim_end(), ran.page.display())
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ pub use document::{
 };
 pub use files::{write, write_page};
 pub use page::{html, markdown};
+pub use refusal::{Refusal, refusals};
 
 /// Everything that a run tells: what the reader must know first, who wins, a section for each
 /// experiment that it has records of, and what was refused.

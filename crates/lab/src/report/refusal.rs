@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use super::document::Section;
 use super::{group, table};
 use crate::record::{Record, Run, Task};
@@ -11,6 +13,31 @@ const TOLD: [&str; 4] = ["page_size", "memory", "code_bytes", "beam"];
 
 /// Settings of an index, which its build and what goes over it have in common.
 const OF_INDEX: [&str; 4] = ["page_size", "memory", "code_bytes", "segments"];
+
+/// A design of which cells failed or were refused.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Refusal {
+    /// Its name.
+    pub design: String,
+    /// How many cells, builds among them.
+    pub cells: usize,
+    /// What the first of them said.
+    pub reason: String,
+}
+
+/// What a run asked for and did not get, by design.
+pub fn refusals(run: &Run) -> Vec<Refusal> {
+    let failed = group::all_failed(run);
+    let groups = group::by_design(&failed).into_iter();
+    let refusal = |(design, records): (&str, Vec<&Record>)| Refusal {
+        design: design.to_owned(),
+        cells: group::by_cell(&records).len(),
+        reason: records
+            .first()
+            .map_or_else(String::new, |first| why(&failed, first)),
+    };
+    groups.map(refusal).collect()
+}
 
 /// Failed and refused cells with what they said; nothing when there are none.
 pub(super) fn section(run: &Run) -> Option<Section> {

@@ -12,22 +12,33 @@ use crate::files;
 use crate::plan::IndexPlan;
 use crate::record::{Record, Task};
 
-/// Builds an index unless it is there and recorded already; says whether it did. What a design
-/// refuses is recorded too.
+/// What became of an index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ensured {
+    /// It was there.
+    There,
+    Built,
+    Failed,
+}
+
+/// Builds an index unless it is there and recorded already. What a design refuses is recorded too.
 pub(super) fn ensure(
     context: &Context<'_>,
     index: &IndexPlan,
     journal: &mut Journal,
-) -> Result<bool> {
+) -> Result<Ensured> {
     let cell = format!("build:{}", index.key);
     if journal.has(&cell, 0) && files::exists(&context.directory(index).join("MANIFEST"))? {
-        return Ok(false);
+        return Ok(Ensured::There);
     }
     let record = build(context, index, &cell)?;
     if !journal.has(&cell, 0) {
         journal.append(&record)?;
     }
-    Ok(true)
+    Ok(match record.error {
+        None => Ensured::Built,
+        Some(_) => Ensured::Failed,
+    })
 }
 
 fn build(context: &Context<'_>, index: &IndexPlan, cell: &str) -> Result<Record> {

@@ -51,12 +51,22 @@ pub struct RunReport {
     pub run: PathBuf,
     /// Indexes built now.
     pub indexes: u64,
+    /// Indexes whose builds failed or were refused.
+    pub failed_indexes: u64,
     /// Cells measured now, repetitions counted.
     pub cells: u64,
     /// Cells that failed or were refused.
     pub failed: u64,
     /// Seconds it took.
     pub seconds: f64,
+}
+
+impl RunReport {
+    /// Whether all that was tried failed or was refused.
+    pub fn got_nothing(&self) -> bool {
+        let tried = self.cells + self.failed_indexes;
+        tried > 0 && self.cells == self.failed && (self.cells > 0 || self.indexes == 0)
+    }
 }
 
 impl Laboratory<'_> {

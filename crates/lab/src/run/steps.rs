@@ -3,11 +3,12 @@
 use pageway::lab::clock;
 use pageway::{Progress, Result};
 
+use super::build::{self, Ensured};
 use super::context::Context;
 use super::forecast::{Clocked, Forecast, Step};
 use super::journal::Journal;
 use super::laboratory::RunReport;
-use super::{build, measure};
+use super::measure;
 use crate::plan::Cell;
 
 /// What steps change.
@@ -29,8 +30,10 @@ impl Steps<'_> {
         for index in &context.plan.indexes {
             context.progress.check()?;
             let (step, started) = (Step::Build(index), clock::now());
-            if build::ensure(context, index, &mut self.journal)? {
-                self.report.indexes += 1;
+            let ensured = build::ensure(context, index, &mut self.journal)?;
+            self.report.indexes += u64::from(ensured == Ensured::Built);
+            self.report.failed_indexes += u64::from(ensured == Ensured::Failed);
+            if ensured != Ensured::There {
                 left.retain(|other| other.key() != step.key());
                 self.step(step, started.elapsed().as_secs_f64(), (&mut clocked, &left));
             }
