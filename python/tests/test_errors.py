@@ -121,6 +121,12 @@ def test_arguments_of_a_wrong_type_are_named(tmp_path, index):
         pageway.build(tmp_path / "i", ROWS[:2], ids=["a", "\ud800"])
 
 
+def test_a_file_where_an_index_should_be_is_no_failure_of_the_disk(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(pageway.InvalidInputError, match="file"):
+        pageway.open(tmp_path / "file")
+
+
 def test_files_are_checked(tmp_path):
     header = np.array(ROWS.shape, dtype="<u4").tobytes()
     cut = tmp_path / "cut.fbin"

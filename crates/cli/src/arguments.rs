@@ -69,7 +69,7 @@ dozen pages of it, and you say how much memory and how much recall you want.
   measure it all    pageway lab run all --quick --out first-look
   in your shell     pageway completions bash        pageway man --out DIR
 
-Vectors come from .fbin .f16bin .bf16bin .u8bin .i8bin .bin .fvecs .bvecs .npy .parquet .jsonl .ndjson, from
+Vectors come from .fbin .f16bin .bf16bin .u8bin .i8bin .bitbin .bin .fvecs .bvecs .npy .parquet .jsonl .ndjson, from
 index files of faiss, hnswlib and DiskANN; they are streamed, never loaded whole. 'pageway help COMMAND' explains each option, what it costs, and shows examples.
 ";
 

@@ -34,9 +34,11 @@ mod results;
 mod system;
 mod workload;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 use pageway_shell::{output, program, session, text};
 
 use crate::arguments::Cli;
@@ -46,7 +48,22 @@ use crate::session::Session;
 fn main() -> ExitCode {
     match Cli::try_parse() {
         Ok(cli) => program::conclude(answer(&cli), cli.json && cli.command.is_some()),
-        Err(usage) => program::explain(usage.render(), usage.use_stderr()),
+        Err(usage) => {
+            let usage = with_likeness(usage);
+            program::explain(usage.render(), usage.use_stderr())
+        }
+    }
+}
+
+/// What is wrong with what was typed: `help` of no command names the one that it is like, as the
+/// command itself would.
+fn with_likeness(usage: clap::Error) -> clap::Error {
+    let words: Vec<OsString> = std::env::args_os().take(3).collect();
+    match words.as_slice() {
+        [program, help, name] if help == "help" && usage.kind() == ErrorKind::InvalidSubcommand => {
+            Cli::try_parse_from([program, name]).err().unwrap_or(usage)
+        }
+        _ => usage,
     }
 }
 

@@ -156,7 +156,7 @@ const BUILDS: [Case; 24] = [
     case(
         "vectors.xyz --metric l2",
         INVALID,
-        &["vectors.xyz", "extension", ".npy"],
+        &["vectors.xyz", "extension", ".npy", ".ndjson"],
     ),
     case(
         "plain.bin --metric l2",
@@ -269,7 +269,12 @@ fn with_index() -> Place {
 }
 
 /// What follows `search --index my.index`, and what it must say.
-const SEARCHES: [Case; 15] = [
+const SEARCHES: [Case; 16] = [
+    case(
+        "--queries q.fbin -k 100000 --memory 4MB",
+        INVALID,
+        &["k = 100000", "500"],
+    ),
     case("--queries q.fbin -k 0", INVALID, &["k = 0", "500"]),
     case("--queries q.fbin -k 501", INVALID, &["k = 501", "500"]),
     case(
@@ -328,6 +333,12 @@ fn a_bad_search_names_the_fault() {
         &["nowhere"],
     );
     check(&place, &nowhere);
+    let file = case(
+        "search --index base.fbin --queries q.fbin",
+        INVALID,
+        &["base.fbin", "directory"],
+    );
+    check(&place, &file);
 }
 
 #[test]
@@ -422,6 +433,7 @@ fn a_flipped_bit_in_any_file_is_found_and_named() {
                 said.contains(name.as_str()),
                 "{name} byte {place_of_bit}: {said}"
             );
+            assert!(!said.contains(" records"), "{said}");
         }
         place.write(&format!("my.index/{name}"), bytes);
     }

@@ -321,6 +321,12 @@ fn what_cannot_be_is_refused_in_words() {
     );
     place.write("twice.txt", lines([4, 4].into_iter()));
     refused("delete my.index --ids twice.txt", 2, "4");
+    refused("delete my.index", 2, "--names");
+    refused(
+        "delete my.index --ids twice.txt --filter 'a = 1'",
+        2,
+        "cannot be used with",
+    );
     place.write("other.u8bin", clustered(10, 16, 1));
     refused("insert my.index --data other.u8bin", 2, "16");
 }

@@ -75,6 +75,10 @@ fn help_completions_and_manual_name_every_command() {
         (0, true)
     );
     assert_eq!(place.line("help no-such-command").code, USAGE);
+    let alike = place.line("help serach");
+    assert_eq!(alike.code, USAGE);
+    assert!(alike.stderr.contains("'search'"), "{alike:?}");
+    assert!(!place.line("help search").stdout.contains('\\'));
     for shell in ["bash", "zsh", "fish"] {
         let script = place.line(&format!("completions {shell}"));
         assert_eq!(script.code, 0);

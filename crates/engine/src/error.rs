@@ -204,7 +204,9 @@ impl From<io::Error> for Error {
                     io::ErrorKind::StorageFull
                     | io::ErrorKind::QuotaExceeded
                     | io::ErrorKind::FileTooLarge => ErrorKind::NoSpace,
-                    io::ErrorKind::InvalidInput => ErrorKind::InvalidInput,
+                    io::ErrorKind::InvalidInput
+                    | io::ErrorKind::NotADirectory
+                    | io::ErrorKind::IsADirectory => ErrorKind::InvalidInput,
                     io::ErrorKind::ReadOnlyFilesystem => ErrorKind::ReadOnly,
                     io::ErrorKind::OutOfMemory => ErrorKind::OutOfMemory,
                     _ => ErrorKind::Io,
@@ -220,6 +222,9 @@ impl From<StoreError> for Error {
         let kind = match &error {
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::OutOfMemory => {
                 ErrorKind::OutOfMemory
+            }
+            StoreError::Io { source, .. } if source.kind() == io::ErrorKind::NotADirectory => {
+                ErrorKind::InvalidInput
             }
             StoreError::Io { .. } => ErrorKind::Io,
             StoreError::ReadOnly { .. } | StoreError::Poisoned { .. } => ErrorKind::ReadOnly,

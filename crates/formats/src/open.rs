@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pageway::source::{OpenAs, VectorFile};
+use pageway::source::{OpenAs, SourceError, VectorFile, VectorFormat};
 use pageway::{ElementType, Error, Progress, Result, Vfs};
 
 use crate::gather::{Opened, Vectors, gather};
@@ -12,7 +12,7 @@ use crate::library::{self, Found};
 use crate::parquet::ParquetRows;
 
 /// Extensions beside those of the engine.
-pub const EXTENSIONS: &str = ".parquet .jsonl .ndjson .jsonl.gz";
+pub const EXTENSIONS: &str = ".parquet .jsonl .ndjson .jsonl.gz .ndjson.gz";
 
 /// What to read, and where rows may wait.
 #[derive(Clone, Debug)]
@@ -58,12 +58,21 @@ pub fn open(
     if let Some(found) = library::find(vfs, path, element)? {
         return some_rows(found);
     }
+    VectorFormat::of(path).map_err(with_others)?;
     let file = VectorFile::open(vfs, path, OpenAs { element })?;
     Ok(Opened {
         vectors: Vectors::from(file),
         ids: None,
         origin: None,
     })
+}
+
+/// An extension that nobody knows, with those that are known here.
+fn with_others(mut error: SourceError) -> SourceError {
+    if let SourceError::UnknownExtension { known, .. } = &mut error {
+        *known = format!("{known} {EXTENSIONS}");
+    }
+    error
 }
 
 /// What was found, unless it has no rows.

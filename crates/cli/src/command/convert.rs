@@ -19,7 +19,8 @@ Examples:
   pageway convert base.fvecs base.f16bin
   pageway convert base.bin base.npy --element u8
 
-The formats follow from the extensions: .fbin .f16bin .bf16bin .u8bin .i8bin .bin .fvecs .bvecs .npy.
+The formats follow from the extensions: .fbin .f16bin .bf16bin .u8bin .i8bin .bitbin .bin .fvecs .bvecs
+.npy; also read are .parquet, .jsonl and .ndjson, the last two also with .gz.
 Widening is exact; f16 and bf16 are rounded; to u8 and i8 only whole numbers in range are taken,
 anything else is refused with its row. Rows are streamed, and the target appears when it is complete.";
 

@@ -79,15 +79,13 @@ impl VerifyArguments {
             records => format!(" and {} in the log", text::count(records)),
         };
         let verdict = match report.problems.len() {
-            0 => "sound".to_owned(),
+            0 => format!("sound. {} records{in_log}", text::count(report.records)),
             1 => "DAMAGED, 1 problem".to_owned(),
             problems => format!("DAMAGED, {problems} problems"),
         };
         let mut lines = format!(
-            "{}: {verdict}. {} records{}, {} read in {}.\n\n{}",
+            "{}: {verdict}, {} read in {}.\n\n{}",
             self.index.display(),
-            text::count(report.records),
-            in_log,
             format_bytes(bytes),
             text::seconds(seconds),
             table.render()

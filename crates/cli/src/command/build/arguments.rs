@@ -90,8 +90,8 @@ struct DocumentArguments {
 /// What to read and where to write.
 #[derive(Debug, Args)]
 struct PlaceArguments {
-    /// Vectors: .fbin .f16bin .bf16bin .u8bin .i8bin .bin .fvecs .bvecs .npy .parquet .jsonl or
-    /// .ndjson
+    /// Vectors: .fbin .f16bin .bf16bin .u8bin .i8bin .bitbin .bin .fvecs .bvecs .npy .parquet, or
+    /// .jsonl and .ndjson, also with .gz
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
 

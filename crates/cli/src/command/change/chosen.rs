@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use pageway::source::{IdRead, TextLines, TextRead, visit_names};
 use pageway::{Acknowledged, Error, Filter, Progress, Result, Which, Writer};
 
@@ -16,18 +16,14 @@ const BATCH: u64 = 8192;
 
 /// Rows, and how their change is to be done.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").args(["ids", "names", "filter", "filter_json"]).required(true))]
 pub(super) struct ChosenRows {
     /// Ids: .u64bin, .ibin, .npy, or text with one number per line
-    #[arg(
-        long,
-        value_name = "FILE",
-        required_unless_present_any = ["names", "filter", "filter_json"],
-        conflicts_with_all = ["names", "filter", "filter_json"]
-    )]
+    #[arg(long, value_name = "FILE")]
     ids: Option<PathBuf>,
 
     /// Names of rows: text, one per line
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["filter", "filter_json"])]
+    #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
 
     #[command(flatten)]

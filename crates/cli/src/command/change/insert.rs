@@ -41,8 +41,8 @@ pub(crate) struct InsertArguments {
     #[arg(value_name = "INDEX")]
     index: PathBuf,
 
-    /// Vectors: .fbin .f16bin .bf16bin .u8bin .i8bin .bin .fvecs .bvecs or .npy, of the type of the
-    /// index
+    /// Vectors: .fbin .f16bin .bf16bin .u8bin .i8bin .bitbin .bin .fvecs .bvecs .npy .parquet, or
+    /// .jsonl and .ndjson, also with .gz; of the type of the index
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
 
@@ -58,7 +58,8 @@ pub(crate) struct InsertArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "ids")]
     names: Option<PathBuf>,
 
-    /// Attributes of the rows: JSON lines, an object for each row
+    /// Attributes of the rows: JSON lines, an object for each row, .csv or .tsv, also with .gz,
+    /// .parquet, or .spmat
     #[arg(long, value_name = "FILE")]
     attributes: Option<PathBuf>,
 

@@ -10,8 +10,8 @@ use crate::system;
 /// A filter.
 #[derive(Debug, Args)]
 pub(crate) struct FilterArguments {
-    /// Find only rows whose attributes match this expression, such as \"lex = 'noun.food' and
-    /// length < 80\": docs/filters.md
+    /// Find only rows whose attributes match this expression, such as "lex = 'noun.food' and
+    /// length < 80": docs/filters.md
     #[arg(long, value_name = "EXPRESSION", conflicts_with = "filter_json")]
     pub(crate) filter: Option<String>,
 
