@@ -116,8 +116,8 @@ def build(
         all the same is refused, with the smallest that works.
     preset : str
         Design of the index: our own, ``"pageway"``, or one by the name of the system that published
-        it; `presets` lists them. Where codes are sure that a vector is an answer, ours does not
-        read it: its distance is an estimate then, unless a search asks for exact ones.
+        it; `presets` lists them. Where codes are sure that a vector is an answer, and of its distance
+        within the ``tolerance`` of a search, ours does not read it; distances are exact by default.
     form : str, optional
         Form of a preset that has several: of ``"pageway"`` ``"resident"``, ``"clustered"`` or
         ``"on-disk"``. None takes the first that `memory` holds.
