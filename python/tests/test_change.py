@@ -100,10 +100,10 @@ def test_an_insert_stops_at_a_signal_and_keeps_what_is_in(tmp_path):
     def stop(*_):
         raise Stop
 
-    rows = np.random.default_rng(1).normal(size=(400_000, 16)).astype(np.float32)
+    rows = np.random.default_rng(1).normal(size=(800_000, 8)).astype(np.float32)
     before = signal.signal(signal.SIGALRM, stop)
     try:
-        with pageway.create(tmp_path / "index", dimension=16, memory="8MB") as index:
+        with pageway.create(tmp_path / "index", dimension=8, memory="2MB", degree=8) as index:
             with pytest.raises(Stop):
                 signal.setitimer(signal.ITIMER_REAL, 0.05)
                 index.insert(rows, durability="deferred")
