@@ -204,9 +204,7 @@ impl From<io::Error> for Error {
                     io::ErrorKind::StorageFull
                     | io::ErrorKind::QuotaExceeded
                     | io::ErrorKind::FileTooLarge => ErrorKind::NoSpace,
-                    io::ErrorKind::InvalidInput
-                    | io::ErrorKind::NotADirectory
-                    | io::ErrorKind::IsADirectory => ErrorKind::InvalidInput,
+                    io::ErrorKind::InvalidInput => ErrorKind::InvalidInput,
                     io::ErrorKind::ReadOnlyFilesystem => ErrorKind::ReadOnly,
                     io::ErrorKind::OutOfMemory => ErrorKind::OutOfMemory,
                     _ => ErrorKind::Io,
