@@ -323,7 +323,7 @@ fn what_cannot_be_is_refused_in_words() {
     refused("delete my.index --ids twice.txt", 2, "4");
     refused("delete my.index", 2, "--names");
     refused(
-        "delete my.index --ids twice.txt --filter 'a = 1'",
+        "delete my.index --ids twice.txt --filter a=1",
         2,
         "cannot be used with",
     );
