@@ -4,8 +4,8 @@
 
 use pageway::spec::HarvestSpec;
 use pageway::{
-    Answers, BuildOptions, Effort, ElementType, ErrorKind, Index, NoProgress, OpenOptions, OsVfs,
-    Preset, Queries, SearchOptions, Vfs, verify,
+    Answers, BuildOptions, Effort, ElementType, ErrorKind, HeldOut, Index, NoProgress, OpenOptions,
+    OsVfs, Preset, Queries, SearchOptions, Vfs, verify,
 };
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -275,7 +275,8 @@ fn a_held_out_row_is_not_found_even_if_walks_start_there() {
             };
             subject.build().unwrap();
             let index = Index::open(&subject.dir, &OpenOptions::default()).unwrap();
-            let held: Vec<_> = (0..count as u32).map(pageway::NodeId).collect();
+            let nodes = (0..count as u32).map(pageway::NodeId);
+            let held: Vec<_> = nodes.map(HeldOut::new).collect();
             let queries =
                 Queries::new(&data.base.bytes, data.base.shape).with_held_out(Some(&held));
             let options = SearchOptions::nearest(count as u32).with_effort(Effort::ListSize(100));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use pageway::spec::{HarvestSpec, StopSpec, VectorStorage};
 use pageway::{
-    Answers, Effort, ErrorKind, Index, Metric, NodeId, OpenOptions, Queries, SearchOptions,
-    VectorRead, Vfs,
+    Answers, Effort, ErrorKind, HeldOut, Index, Metric, NodeId, OpenOptions, Queries,
+    SearchOptions, VectorRead, Vfs,
 };
 
 use crate::check::Expected;
@@ -183,7 +183,8 @@ pub fn check_held_out(subject: &Subject<'_>, index: &Index, expected: &Expected)
     for (node, row) in nodes.iter().zip(rows.chunks_mut(base.shape.row_bytes())) {
         index.read(node.0.into(), row).unwrap();
     }
-    let queries = Queries::new(&rows, base.shape).with_held_out(Some(&nodes));
+    let held: Vec<HeldOut> = nodes.iter().copied().map(HeldOut::new).collect();
+    let queries = Queries::new(&rows, base.shape).with_held_out(Some(&held));
     let options = SearchOptions::nearest(K).with_effort(Effort::ListSize(LIST_SIZE));
     let answers = index.search(&queries, &options).unwrap();
     let mut hits = 0;
