@@ -120,7 +120,11 @@ fn points_are_whole_while_others_write_them() {
     put(&server, 1);
     let of_point = |point: &Value| {
         let vectors = &point["vector"];
-        assert_eq!(vectors.as_object().map(|own| own.len()), Some(2), "{point}");
+        assert_eq!(
+            vectors.as_object().map(serde_json::Map::len),
+            Some(2),
+            "{point}"
+        );
         [&vectors["a"][0], &vectors["b"][0]].map(|own| own.as_f64().unwrap() as u64)
     };
     beside_changes(&server, &|| {

@@ -11,8 +11,8 @@ use crate::options::{Answers, Queries, SearchOptions};
 const LONGER: u32 = 4;
 
 impl Index {
-    /// Searches with longer and longer lists for queries that found fewer than `k`, as long as there
-    /// are more rows, and compares all of them where no list is long enough.
+    /// Searches with longer and longer lists for queries that found fewer than `k`, as long as
+    /// there are more rows, and compares all of them where no list is long enough.
     pub(super) fn fill(
         &self,
         place: (&Version, &Queries<'_>),

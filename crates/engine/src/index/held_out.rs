@@ -56,8 +56,8 @@ impl<'t> CopyTest<'t> {
         Ok(HeldOut::new(node).beside(&copies))
     }
 
-    /// Those of some nodes that hold the same vector. By inner product one that is as far from a row
-    /// as itself may be any.
+    /// Those of some nodes that hold the same vector. By inner product one that is as far from a
+    /// row as itself may be any.
     fn equal_rows(
         &self,
         row: &[u8],
