@@ -14,8 +14,8 @@ impl Index {
     /// else known to this process alone. Searches do it by themselves; who times them does it
     /// before.
     ///
-    /// Costs what [`Index::calibrate`] does, and 10 to 30 MB while it lasts; nothing where recall is
-    /// known. An index that is open to be changed, or has dead rows, is left to its next full
+    /// Costs what [`Index::calibrate`] does, and 10 to 30 MB while it lasts; nothing where recall
+    /// is known. An index that is open to be changed, or has dead rows, is left to its next full
     /// merge, which measures it.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Changes from several threads while others search.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pageway_types::{IdSet, Metric, NoProgress};
@@ -10,14 +11,19 @@ use crate::filter::Filter;
 use crate::options::{Effort, Queries, SearchOptions};
 use crate::update::{CreateOptions, Rows, Writer};
 
-#[test]
-fn a_row_that_is_replaced_all_the_time_is_found_once_each_time() {
-    let dir = tempfile::tempdir().unwrap();
+/// An empty index, open to be changed.
+fn created(dir: &Path) -> Writer {
     let options = CreateOptions::new(SHAPE, Metric::L2)
         .with_degree(12)
         .with_expected(2000);
-    Writer::create(dir.path(), &options).unwrap();
-    let writer = open(dir.path());
+    Writer::create(dir, &options).unwrap();
+    open(dir)
+}
+
+#[test]
+fn a_row_that_is_replaced_all_the_time_is_found_once_each_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = created(dir.path());
     let mut model = Model::new(9);
     let rows = model.rows(60);
     let bytes = rows.concat();
@@ -69,11 +75,7 @@ fn a_row_that_is_replaced_all_the_time_is_found_once_each_time() {
 #[test]
 fn rows_that_are_replaced_are_counted_once() {
     let dir = tempfile::tempdir().unwrap();
-    let options = CreateOptions::new(SHAPE, Metric::L2)
-        .with_degree(12)
-        .with_expected(2000);
-    Writer::create(dir.path(), &options).unwrap();
-    let writer = open(dir.path());
+    let writer = created(dir.path());
     let mut model = Model::new(3);
     let rows = model.rows(200).concat();
     let ids: Vec<u64> = (0..200).collect();
@@ -118,11 +120,7 @@ impl Drop for Finally<'_> {
 #[test]
 fn threads_share_an_index_and_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let options = CreateOptions::new(SHAPE, Metric::L2)
-        .with_degree(12)
-        .with_expected(2000);
-    Writer::create(dir.path(), &options).unwrap();
-    let writer = open(dir.path());
+    let writer = created(dir.path());
     std::thread::scope(|scope| {
         for thread in 0..4u64 {
             let writer = &writer;
