@@ -303,7 +303,7 @@ pub(super) fn describe_calibration(calibration: &Calibration) -> String {
     let kind = if calibration.held_out {
         "rows held out"
     } else {
-        "queries of yours"
+        "queries"
     };
     format!(
         "Calibration ({queries} {kind}, beam {})\n{}\n{}",

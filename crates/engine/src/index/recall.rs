@@ -38,7 +38,8 @@ impl Index {
     /// a filter.
     ///
     /// Costs a distance per query and vector, and a pass over the record files, within the memory
-    /// of searches. Changes that come between search and scan count as missed.
+    /// of searches; twice that for rows that stand for queries, whose copies are looked for first.
+    /// Changes that come between search and scan count as missed.
     ///
     /// # Errors
     /// As `search`; `InvalidInput` for no queries at all, and for options with a radius.

@@ -60,13 +60,7 @@ fn a_row_that_is_replaced_all_the_time_is_found_once_each_time() {
             }
             writer.delete(&[10 + number], Durability::Deferred).unwrap();
             round.store(number + 1, Ordering::Release);
-            match number % 8 {
-                3 => writer.flush(&NoProgress).unwrap(),
-                7 => {
-                    writer.merge(number % 16 == 7, &NoProgress).unwrap();
-                }
-                _ => {}
-            }
+            tend(&writer, number);
         }
         drop(stop);
     });
@@ -96,16 +90,21 @@ fn rows_that_are_replaced_are_counted_once() {
         }
         for number in 0..200 {
             writer.upsert(&put).unwrap();
-            match number % 8 {
-                3 => writer.flush(&NoProgress).unwrap(),
-                7 => {
-                    writer.merge(number % 16 == 7, &NoProgress).unwrap();
-                }
-                _ => {}
-            }
+            tend(&writer, number);
         }
         drop(stop);
     });
+}
+
+/// Flushes and merges now and then.
+fn tend(writer: &Writer, number: u64) {
+    match number % 8 {
+        3 => writer.flush(&NoProgress).unwrap(),
+        7 => {
+            writer.merge(number % 16 == 7, &NoProgress).unwrap();
+        }
+        _ => {}
+    }
 }
 
 /// Ends the searches however the test ends.
