@@ -49,6 +49,12 @@ pub(crate) trait KeptRows: VectorRead {
     /// follow those of the one before, in the order of their nodes.
     fn row_of(&self, segment: usize, node: NodeId) -> Option<u32>;
 
+    /// Copies some rows, by ascending numbers, into `out`; many are read at the same time.
+    ///
+    /// # Errors
+    /// As reading them fails.
+    fn gather(&self, rows: &[u32], out: &mut [u8]) -> Result<()>;
+
     /// The codes of a segment.
     fn codes(&self, segment: usize) -> Option<&CodePart>;
 }
@@ -403,7 +409,7 @@ impl<'f> Finding<'f> {
         let mut queries = queries.chunks_exact(row_bytes);
         for group in candidates.chunks(together.max(1)) {
             let rows = group.iter().flat_map(|own| &own.rows);
-            let read = RawRows::read(vectors, rows.copied().collect())?;
+            let read = RawRows::read(self.kept.rows, rows.copied().collect())?;
             for (own, query) in group.iter().zip(&mut queries) {
                 lists.push(self.list(query, own, &read)?);
             }

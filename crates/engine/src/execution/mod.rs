@@ -63,7 +63,7 @@ pub(crate) use query::{CallLists, Gathering, Goal, Query, QuerySizes};
 pub(crate) use ranking::Neighbor;
 pub(crate) use scratch::{CodeShape, EntryShape, HarvestShape, Hold, IndexShape, Scratch};
 pub(crate) use search::{Finished, Search};
-pub(crate) use segment::{LoadedSegment, Segment};
+pub(crate) use segment::{LoadedSegment, Segment, gather_rows};
 pub(crate) use stats::{EXACT_COST, PAGE_COST};
 pub use stats::{HOP_BUCKETS, QueryStats};
 pub use tolerance::Tolerance;

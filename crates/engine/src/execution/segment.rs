@@ -6,13 +6,13 @@ use std::sync::{Arc, Weak};
 use pageway_attributes::Attributes;
 use pageway_kernels::KernelSet;
 use pageway_store::FileUuid;
-use pageway_types::{NodeId, VectorShape};
+use pageway_types::{NodeId, PageId, VectorShape};
 
 use super::ranking::Neighbor;
 use super::{AnyParts, DeadSet, GivenRows, IndexShape};
 use crate::error::{Error, Result};
 use crate::layout::{PageCodec, PageError, PageView, VectorPart};
-use crate::storage::{RecordPages, Region, scan};
+use crate::storage::{RecordPages, Region, gather, scan};
 
 /// A segment, ready to be searched, in its place in an index: as the index changes, the same
 /// segment may come to lie elsewhere.
@@ -156,6 +156,33 @@ impl LoadedSegment {
         self.read_as(GivenRows::new(self.stored(), None), first, out)
     }
 
+    /// Copies the vectors of some nodes to as many places in `out`: as they lie in pages where
+    /// those are of `shape`, else as the index takes them. Each page is read once, many at a time.
+    ///
+    /// # Errors
+    /// As [`LoadedSegment::read_vectors`].
+    pub(crate) fn gather(
+        &self,
+        shape: VectorShape,
+        (nodes, out): (&[NodeId], &mut [u8]),
+    ) -> Result<()> {
+        let rows = if shape == self.stored() {
+            GivenRows::new(shape, None)
+        } else {
+            self.given
+        };
+        let (mut row, row_bytes) = (rows.row(), rows.row_bytes());
+        let mut copy = |at: usize, vector: &[u8]| {
+            if let Some(slot) = out.get_mut(at * row_bytes..(at + 1) * row_bytes) {
+                slot.copy_from_slice(row.of(vector));
+            }
+        };
+        match &self.parts {
+            AnyParts::Record(parts) => gather_rows(&self.pages, &parts.codec, nodes, &mut copy),
+            AnyParts::PageNode(parts) => gather_rows(&self.pages, &parts.codec, nodes, &mut copy),
+        }
+    }
+
     fn read_as(&self, rows: GivenRows, first: u64, out: &mut [u8]) -> Result<()> {
         let row_bytes = rows.row_bytes();
         let end = first + (out.len() / row_bytes) as u64;
@@ -253,6 +280,30 @@ impl LoadedSegment {
             Ok(())
         })
     }
+}
+
+/// Shows the raw rows of some nodes, by their places among `nodes`, in any order: each page is read
+/// once, many at a time.
+///
+/// # Errors
+/// As [`LoadedSegment::read_vectors`].
+pub(crate) fn gather_rows(
+    pages: &RecordPages,
+    codec: &impl PageCodec,
+    nodes: &[NodeId],
+    visit: &mut dyn FnMut(usize, &[u8]),
+) -> Result<()> {
+    let map = codec.map();
+    if nodes.iter().any(|node| node.0 >= map.node_count) {
+        return Err(out_of_range());
+    }
+    let own: Vec<PageId> = nodes.iter().map(|node| map.vector_page_of(*node)).collect();
+    gather(pages, &own, &mut |at, payload| {
+        if let (Some(node), Some(page)) = (nodes.get(at), own.get(at)) {
+            visit(at, codec.view(*page, payload)?.vector(*node)?.bytes);
+        }
+        Ok(())
+    })
 }
 
 fn out_of_range() -> Error {

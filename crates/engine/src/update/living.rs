@@ -88,7 +88,7 @@ impl LivingRows {
     ) -> Result<()> {
         let end = first.checked_add(count as u64);
         if end.is_none_or(|end| end > self.count) {
-            return Err(Error::invalid("rows out of range"));
+            return Err(out_of_range());
         }
         let mut done = 0;
         while done < count {
@@ -101,7 +101,7 @@ impl LivingRows {
                 .zip(stretch)
                 .map(|(part, (nodes, rows))| (part, nodes, rows))
             else {
-                return Err(Error::invalid("rows out of range"));
+                return Err(out_of_range());
             };
             let rows = done..done + rows;
             done = rows.end;
@@ -164,6 +164,25 @@ impl LivingPart {
         Some(before + (node.0 - start) - dead.sum::<u32>())
     }
 
+    /// The node of a living row of the part.
+    fn node_of(&self, row: u32) -> Option<NodeId> {
+        let at = self.before.partition_point(|before| *before <= row);
+        let window = at.checked_sub(1)?;
+        let mut skipped = row - self.before.get(window)?;
+        let start = u32::try_from(window).ok()?.checked_mul(WINDOW)?;
+        for first in (start..self.segment.node_count()).step_by(32) {
+            let living = !self.dead.mask(first);
+            let count = living.count_ones();
+            if skipped < count {
+                let bits = (0..32).filter(|bit| living >> bit & 1 == 1);
+                let bit = bits.into_iter().nth(skipped as usize)?;
+                return Some(NodeId(first + bit));
+            }
+            skipped -= count;
+        }
+        None
+    }
+
     fn living(&self) -> u32 {
         self.before.last().copied().unwrap_or(0)
     }
@@ -171,21 +190,10 @@ impl LivingPart {
     /// The nodes of up to `most` living rows from row `row` of the part on, in one window, and how
     /// many rows those are.
     fn stretch(&self, row: u32, most: usize) -> Option<(Range<u32>, usize)> {
-        let window = self
-            .before
-            .partition_point(|before| *before <= row)
-            .checked_sub(1)?;
-        let skipped = row - self.before.get(window)?;
-        let start = window as u32 * WINDOW;
-        let end = self.segment.node_count().min(start.saturating_add(WINDOW));
-        let living = (start..end).filter(|node| !self.dead.contains(NodeId(*node)));
-        let mut rows = living.skip(skipped as usize).take(most);
-        let first = rows.next()?;
-        let (mut last, mut count) = (first, 1);
-        for node in rows {
-            (last, count) = (node, count + 1);
-        }
-        Some((first..last + 1, count))
+        let behind = self.before.partition_point(|before| *before <= row);
+        let rows = most.min((self.before.get(behind)? - row) as usize);
+        let last = row + u32::try_from(rows).ok()?.checked_sub(1)?;
+        Some((self.node_of(row)?.0..self.node_of(last)?.0 + 1, rows))
     }
 
     /// The living nodes of a stretch, by their places in it.
@@ -202,6 +210,29 @@ impl KeptRows for LivingRows {
     fn row_of(&self, segment: usize, node: NodeId) -> Option<u32> {
         let part = self.parts.get(segment)?;
         Some(part.first as u32 + part.rank(node)?)
+    }
+
+    fn gather(&self, rows: &[u32], out: &mut [u8]) -> Result<()> {
+        let row_bytes = self.shape.row_bytes();
+        let mut left = (rows, out);
+        for part in &self.parts {
+            let end = part.first + u64::from(part.living());
+            let own = left.0.partition_point(|row| u64::from(*row) < end);
+            let (own, rest) = left.0.split_at(own);
+            let slots = left.1.split_at_mut_checked(own.len() * row_bytes);
+            let (slots, behind) = slots.ok_or_else(out_of_range)?;
+            let node = |row: &u32| part.node_of(row.checked_sub(part.first as u32)?);
+            let nodes: Option<Vec<NodeId>> = own.iter().map(node).collect();
+            let nodes = nodes.ok_or_else(out_of_range)?;
+            if !nodes.is_empty() {
+                part.segment.gather(self.shape, (&nodes, slots))?;
+            }
+            left = (rest, behind);
+        }
+        if left.0.is_empty() {
+            return Ok(());
+        }
+        Err(out_of_range())
     }
 
     fn codes(&self, segment: usize) -> Option<&CodePart> {
@@ -256,7 +287,7 @@ impl VectorRead for LivingRows {
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
         let row_bytes = self.shape.row_bytes();
         if !out.len().is_multiple_of(row_bytes) {
-            return Err(Error::invalid("rows out of range").into());
+            return Err(out_of_range().into());
         }
         let (mut window, count) = (Vec::new(), out.len() / row_bytes);
         let mut read = |stretch: &Stretch<'_>| -> Result<()> {
@@ -304,4 +335,8 @@ impl IdRead for LivingRows {
         };
         self.each(first, count, &mut read)
     }
+}
+
+fn out_of_range() -> Error {
+    Error::invalid("rows out of range")
 }

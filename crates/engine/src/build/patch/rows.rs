@@ -1,12 +1,11 @@
 //! Raw rows of some nodes of a segment.
 
-use pageway_types::{NodeId, PageId};
+use pageway_types::NodeId;
 
 use super::SegmentPatch;
 use crate::error::Result;
-use crate::execution::Parts;
-use crate::layout::{PageCodec, PageView, RecordCodec};
-use crate::storage::gather;
+use crate::execution::{Parts, gather_rows};
+use crate::layout::RecordCodec;
 
 /// Raw rows of some nodes, in memory.
 #[derive(Default)]
@@ -28,19 +27,12 @@ impl NodeRows {
         let mut nodes: Vec<u32> = nodes.into_iter().collect();
         nodes.sort_unstable();
         nodes.dedup();
-        let map = parts.codec.map();
-        let pages: Vec<PageId> = nodes
-            .iter()
-            .map(|node| map.vector_page_of(NodeId(*node)))
-            .collect();
+        let wanted: Vec<NodeId> = nodes.iter().copied().map(NodeId).collect();
         let mut rows = vec![0; nodes.len() * row_bytes];
-        gather(&patch.open.pages, &pages, &mut |at, payload| {
-            let out = rows.get_mut(at * row_bytes..(at + 1) * row_bytes);
-            if let (Some(node), Some(page), Some(out)) = (nodes.get(at), pages.get(at), out) {
-                let vector = parts.codec.view(*page, payload)?.vector(NodeId(*node))?;
-                out.copy_from_slice(vector.bytes);
+        gather_rows(&patch.open.pages, &parts.codec, &wanted, &mut |at, row| {
+            if let Some(out) = rows.get_mut(at * row_bytes..(at + 1) * row_bytes) {
+                out.copy_from_slice(row);
             }
-            Ok(())
         })?;
         Ok(Self {
             nodes,

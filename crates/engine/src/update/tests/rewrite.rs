@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
-use pageway_types::{Metric, NoProgress};
+use pageway_types::{Metric, NoProgress, VectorRead};
 
 use super::model::{Model, SHAPE};
+use crate::build::KeptRows;
+use crate::error::ErrorKind;
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions, OpenOptions};
 use crate::presets::Preset;
 use crate::source::{IdSlice, VectorSlice};
+use crate::update::living::LivingRows;
 use crate::update::{Rows, UpdateOptions, Writer, verify};
 use crate::{Durability, Index};
 
@@ -42,7 +45,7 @@ fn opened(dir: &Path, memory: Option<u64>) -> Writer {
 }
 
 /// Replaces a share of the rows, the oldest, and flushes.
-fn churn(writer: &Writer, model: &mut Model, count: u64) {
+fn replace(writer: &Writer, model: &mut Model, count: u64) {
     let gone: Vec<u64> = model.rows.keys().copied().take(count as usize).collect();
     writer.delete(&gone, Durability::Synced).unwrap();
     model.rows.retain(|id, _| !gone.contains(id));
@@ -55,6 +58,11 @@ fn churn(writer: &Writer, model: &mut Model, count: u64) {
         .unwrap();
     model.rows.extend(ids.into_iter().zip(rows));
     writer.flush(&NoProgress).unwrap();
+}
+
+/// The same, and merges what is due.
+fn churn(writer: &Writer, model: &mut Model, count: u64) {
+    replace(writer, model, count);
     writer.settle(&NoProgress).unwrap();
 }
 
@@ -78,6 +86,33 @@ fn live(dir: &Path, memory: Option<u64>) -> crate::manifest::Manifest {
     assert!(model.check(writer.index()) > 0.95);
     assert!(verify(dir, &NoProgress).unwrap().is_sound());
     writer.index().version().manifest.clone()
+}
+
+#[test]
+fn living_rows_that_are_gathered_are_those_that_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut model = Model::new(5);
+    built(dir.path(), &mut model);
+    let options = UpdateOptions::default()
+        .with_threads(1)
+        .with_merge_by_hand(true);
+    let writer = Writer::open(dir.path(), &OpenOptions::default(), &options).unwrap();
+    replace(&writer, &mut model, 700);
+    let version = writer.index().version();
+    let living = LivingRows::new(&version.segments, SHAPE);
+    let (count, row_bytes) = (VectorRead::count(&living), SHAPE.row_bytes());
+    assert_eq!((version.segments.len(), count), (2, ROWS));
+    let mut all = vec![0; count as usize * row_bytes];
+    VectorRead::read(&living, 0, &mut all).unwrap();
+    for step in [1, 7, 401] {
+        let rows: Vec<u32> = (0..count as u32).step_by(step).collect();
+        let mut gathered = vec![0; rows.len() * row_bytes];
+        living.gather(&rows, &mut gathered).unwrap();
+        let read = all.chunks_exact(row_bytes).step_by(step);
+        assert!(gathered.chunks_exact(row_bytes).eq(read), "every {step}");
+    }
+    let beyond = living.gather(&[3, count as u32], &mut vec![0; 2 * row_bytes]);
+    assert_eq!(beyond.unwrap_err().kind(), ErrorKind::InvalidInput);
 }
 
 #[test]
