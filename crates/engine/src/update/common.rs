@@ -1,12 +1,13 @@
 //! What a writer and its background thread share.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pageway_store::{DirectoryLock, GroupCommit, LogWriter, Process, Vfs};
 
+use super::linking::LinkTurns;
 use super::options::{Changes, LatencyState, UpdateOptions, Work};
 use super::state::State;
 use super::upkeep::{BuildLease, UpkeepState};
@@ -29,7 +30,7 @@ pub(super) struct Common {
     pub(super) upkeep: UpkeepState,
     pub(super) counters: Counters,
     /// Whose turn it is to search for neighbours of rows.
-    pub(super) linking: Mutex<()>,
+    pub(super) linking: LinkTurns,
     pub(super) owner: Process,
     pub(super) _lock: DirectoryLock,
 }

@@ -1,7 +1,7 @@
 //! How the memory for updates is divided, and the least of it that works.
 
 use super::building::{BUILD_BYTES, donor, least_build_memory, least_limits, least_queries_if};
-use super::linking::link_bytes;
+use super::linking::{MOST_LINKS, link_bytes};
 use super::options::UpdateOptions;
 use super::taken::TAKEN_BYTES;
 use crate::build::{AdditionLimits, AdditionSize, check_addition};
@@ -18,6 +18,9 @@ const LEAST_ROWS: u64 = 256;
 /// Rows that it holds at least where the memory for updates is ours to choose, and that may come
 /// until the least that works for merges is another.
 const DEFAULT_ROWS: u64 = 4096;
+/// What more than one search for neighbours at a time may take of the memory of deltas: one in so
+/// many bytes.
+const LINKS_SHARE: u64 = 8;
 /// Share of the memory of searches that updates get where nobody says.
 const DEFAULT_SHARE: u64 = 8;
 /// Buffers of the log and of its replay.
@@ -29,6 +32,8 @@ pub(super) struct Division {
     pub(super) build_bytes: u64,
     /// Rows of a delta.
     pub(super) rows: u32,
+    /// Searches for the neighbours of rows at the same time.
+    pub(super) links: u32,
 }
 
 /// What memory for updates an index needs: for a flush or merge, for what is known of segments, and
@@ -37,8 +42,10 @@ pub(super) struct UpdateNeeds<'m> {
     manifest: &'m Manifest,
     limits: AdditionLimits,
     options: &'m UpdateOptions,
-    /// Bytes whatever the deltas hold.
+    /// Bytes whatever the deltas hold, one search for neighbours among them.
     fixed: u64,
+    /// Bytes of such a search, where there are any.
+    link: u64,
     /// Bytes of a row of a delta.
     each: u64,
 }
@@ -54,12 +61,13 @@ impl<'m> UpdateNeeds<'m> {
         let segments = manifest.segments.iter();
         let known =
             segments.map(|one| DeadSet::bytes(one.node_count) + u64::from(one.node_count) / 30);
-        let links = link_bytes(&manifest.spec, manifest.node_count());
+        let link = link_bytes(&manifest.spec, manifest.node_count());
         Ok(Self {
             manifest,
             limits,
             options,
-            fixed: LOG_BYTES + 2 * known.sum::<u64>() + links,
+            fixed: LOG_BYTES + 2 * known.sum::<u64>() + link,
+            link,
             each: 2 * row_form(&manifest.spec, 0)?.bytes() + row + TAKEN_BYTES,
         })
     }
@@ -84,13 +92,19 @@ impl<'m> UpdateNeeds<'m> {
             (None, None) => self.usual_build_bytes()?,
         };
         let update_bytes = wished.unwrap_or_else(|| {
-            let enough = build_bytes + self.fixed + DEFAULT_ROWS * self.each;
+            let others = (MOST_LINKS - 1) * self.link;
+            let enough = build_bytes + self.fixed + DEFAULT_ROWS * self.each + others;
             enough.max(self.limits.index_memory / DEFAULT_SHARE)
         });
         if update_bytes < build_bytes.saturating_add(self.beside_builds()) {
             return Err(self.too_small(update_bytes, given)?);
         }
-        let rows = (update_bytes - build_bytes - self.fixed) / self.each;
+        let spare = update_bytes - build_bytes - self.fixed;
+        let others = (spare - LEAST_ROWS * self.each) / LINKS_SHARE;
+        let others = others
+            .checked_div(self.link)
+            .map_or(0, |fit| fit.min(MOST_LINKS - 1));
+        let rows = (spare - others * self.link) / self.each;
         let mut rows = rows.min(u64::from(u32::MAX / 4)) as u32;
         // Rows that could not be flushed together are not let in.
         while self.check_flush(rows, build_bytes).is_err() && rows > LEAST_ROWS as u32 {
@@ -100,6 +114,7 @@ impl<'m> UpdateNeeds<'m> {
             update_bytes,
             build_bytes,
             rows,
+            links: others as u32 + 1,
         })
     }
 

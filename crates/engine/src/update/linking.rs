@@ -1,7 +1,8 @@
 //! Neighbours of rows, looked for before the rows are put in, where the design links them.
 
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
 
 use pageway_types::NodeId;
 
@@ -16,8 +17,50 @@ use crate::manifest::SegmentEntry;
 use crate::source::keep_exactly;
 use crate::spec::IndexSpec;
 
-/// Bytes of a search for the neighbours of a row, of which there is one at a time: vectors that it
-/// met, and those that are compared with each other.
+/// Searches for neighbours that go on at the same time, at most.
+pub(super) const MOST_LINKS: u64 = 8;
+
+/// Turns to search for the neighbours of a row, as many at a time as there is memory for.
+pub(super) struct LinkTurns {
+    most: u32,
+    taken: Mutex<u32>,
+    returned: Condvar,
+}
+
+/// One of them, until it is dropped.
+struct LinkTurn<'t>(&'t LinkTurns);
+
+impl LinkTurns {
+    /// So many at a time, at least one.
+    pub(super) fn new(most: u32) -> Self {
+        Self {
+            most: most.max(1),
+            taken: Mutex::default(),
+            returned: Condvar::new(),
+        }
+    }
+
+    /// Waits for a turn.
+    fn take(&self) -> LinkTurn<'_> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        while *taken >= self.most {
+            let wait = self.returned.wait(taken);
+            taken = wait.unwrap_or_else(PoisonError::into_inner);
+        }
+        *taken += 1;
+        LinkTurn(self)
+    }
+}
+
+impl Drop for LinkTurn<'_> {
+    fn drop(&mut self) {
+        *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.returned.notify_one();
+    }
+}
+
+/// Bytes of a search for the neighbours of a row: vectors that it met, and those that are compared
+/// with each other.
 pub(super) fn link_bytes(spec: &IndexSpec, nodes: u32) -> u64 {
     if !spec.links_rows() {
         return 0;
@@ -44,10 +87,11 @@ impl Common {
             return Ok(());
         };
         let row_bytes = self.index.shape().row_bytes();
-        let rows = batch.rows.chunks_exact(row_bytes);
-        let lists = rows.map(|row| self.list_of(&version, entry, row));
+        let rows: Vec<&[u8]> = batch.rows.chunks_exact(row_bytes).collect();
+        let list = |row: &&[u8]| self.list_of(&version, entry, row);
+        let lists = each_at_once(self.linking.most as usize, &rows, &list);
         batch.links = Some(RowLinks {
-            lists: lists.collect::<Result<_>>()?,
+            lists: lists.into_iter().collect::<Result<_>>()?,
             numbering: version.numbering(),
         });
         Ok(())
@@ -66,7 +110,7 @@ impl Common {
             return Ok(Vec::new());
         }
         let most = version.list_up_to(found_per_row(&entry.spec, entry.node_count));
-        let _turn = self.linking.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.linking.take();
         let near = self.index.neighbors_of(version, row, most)?;
         let counters = &self.counters;
         counters.linked.fetch_add(1, Ordering::Relaxed);
@@ -84,5 +128,63 @@ impl Common {
         let chosen = Linker::new(&entry.spec, most, None)?.choose(&stored, (&others, 0))?;
         let list = chosen.iter().filter_map(|place| nodes.get(*place).copied());
         Ok(list.collect())
+    }
+}
+
+/// What `make` makes of each row, by up to `most` threads, which wait for the disk for the most
+/// part.
+fn each_at_once<T: Sync, R: Send>(
+    most: usize,
+    rows: &[T],
+    make: &(dyn Fn(&T) -> R + Sync),
+) -> Vec<R> {
+    let threads = most.min(rows.len());
+    if threads <= 1 {
+        return rows.iter().map(make).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut made = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(row) = rows.get(at) else {
+                return made;
+            };
+            made.push((at, make(row)));
+        }
+    };
+    let mut all = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut all = work();
+        for other in others {
+            let own = other.join();
+            all.extend(own.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    });
+    all.sort_unstable_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, made)| made).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_items_and_no_more_go_on_than_there_are_turns() {
+        let turns = LinkTurns::new(3);
+        let (going, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let items: Vec<usize> = (0..40).collect();
+        let twice = |item: &usize| {
+            let _turn = turns.take();
+            most.fetch_max(going.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            thread::sleep(std::time::Duration::from_millis(1));
+            going.fetch_sub(1, Ordering::SeqCst);
+            2 * item
+        };
+        let expected: Vec<usize> = items.iter().map(|item| 2 * item).collect();
+        assert_eq!(each_at_once(8, &items, &twice), expected);
+        assert_eq!(each_at_once(1, &items, &twice), expected);
+        assert_eq!(most.load(Ordering::SeqCst), 3);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use pageway_store::{
     DirectoryLock, FileUuid, GroupCommit, LogPlace, LogTail, LogWriter, Lsn, OnDamage, OsVfs,
@@ -11,6 +11,7 @@ use pageway_store::{
 
 use super::common::{Common, Counters};
 use super::division::{Division, UpdateNeeds, row_form};
+use super::linking::LinkTurns;
 use super::options::UpdateOptions;
 use super::record::LogRecord;
 use super::state::{Batch, State};
@@ -105,7 +106,7 @@ impl Writer {
             capacity: division.rows,
             upkeep: UpkeepState::new(persisted, opening.manifest.generation + 1),
             counters,
-            linking: Mutex::default(),
+            linking: LinkTurns::new(division.links),
             owner: Process::current(),
             _lock: lock,
         };
