@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pageway::{Durability, Error, MemoryWish, OsVfs, Result, Vfs};
 use pageway_lab::updates::{
-    FindingVerdict, Mix, UpdateDesign, UpdateSuite, UpdateSummary, Writing,
+    FindingVerdict, Hands, Mix, UpdateDesign, UpdateSuite, UpdateSummary, Writing,
 };
 use pageway_shell::output::Outcome;
 use pageway_shell::session::Session;
@@ -18,6 +18,8 @@ Examples:
   pageway lab updates --base sift.u8bin --queries q.u8bin --metric l2 --mix 9:1,1:1 --both --out sift
   pageway lab updates --base text.fbin --queries q.fbin --metric cosine --mix 1:1 --counts \\
     --first 64000 --operations 16000 --every 4000 --flush 100 --out text
+  pageway lab updates --base text.fbin --queries q.fbin --metric cosine --first 20000 \\
+    --operations 10000 --reads 10 --out reads
   pageway lab updates --base text.fbin --queries q.fbin --metric cosine --first 64000 \\
     --operations 16000 --design odinann --design diskann+update=overwrite --deferred --out two
 
@@ -87,19 +89,32 @@ struct ThreadArguments {
     #[arg(long, value_name = "N", default_value_t = 16)]
     searchers: usize,
 
+    /// Searches that each caller makes behind each of its changes; no others search then
+    #[arg(long, value_name = "N", conflicts_with_all = ["searchers", "counts"], value_parser = reads)]
+    reads: Option<f64>,
+
     /// Count and measure recall alone: one caller, no searches beside it, no times
     #[arg(long)]
     counts: bool,
 }
 
 impl ThreadArguments {
-    fn both(&self) -> (usize, usize) {
+    fn hands(&self) -> Hands {
         if self.counts {
-            (1, 0)
-        } else {
-            (self.callers.max(1), self.searchers.max(1))
+            return Hands::COUNTING;
+        }
+        Hands {
+            callers: self.callers.max(1),
+            searchers: self.reads.map_or(self.searchers.max(1), |_| 0),
+            reads: self.reads.unwrap_or(0.0),
         }
     }
+}
+
+fn reads(text: &str) -> std::result::Result<f64, String> {
+    let reads = text.parse().ok();
+    let reads = reads.filter(|reads| (0.001..=1000.0).contains(reads));
+    reads.ok_or_else(|| "give 0.001 to 1000".to_owned())
 }
 
 /// What becomes of changes.
@@ -149,7 +164,7 @@ impl UpdatesArguments {
             first: self.first,
             operations: (self.operations, self.every),
             rounds: self.rounds(),
-            threads: self.threads.both(),
+            hands: self.threads.hands(),
             asking: (self.k, self.list_size),
             writing: Writing {
                 flush: writing.flush,
@@ -200,6 +215,7 @@ fn describe(summary: &UpdateSummary) -> String {
         "flushes",
         "merges",
         "QPS",
+        "updates/s",
         "update p50",
         "p99",
         "merge",
@@ -226,9 +242,10 @@ fn describe(summary: &UpdateSummary) -> String {
             design.work.flushes.to_string(),
             design.work.merges.to_string(),
             timed(|times| text::figure(times.queries_per_second)),
+            timed(|times| text::figure(times.updates_per_second)),
             timed(|times| format!("{} us", times.update.p50)),
             timed(|times| format!("{} us", times.update.p99)),
-            timed(|times| text::seconds(times.merge_seconds)),
+            timed(|times| text::seconds(times.until_merged())),
         ]);
     }
     words += &table.render();

@@ -7,14 +7,44 @@ use std::time::Instant;
 
 use pageway::lab::clock;
 use pageway::{
-    Durability, Error, ErrorKind, NoProgress, Progress, Queries, Result, Rows, SearchOptions,
-    VectorShape, Writer,
+    Durability, Error, ErrorKind, Index, NoProgress, Progress, Queries, Result, Rows,
+    SearchOptions, VectorShape, Writer,
 };
 
 use super::mix::{Mix, Operation};
 use super::times::BySecond;
 
 /// Who does what at the same time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Hands {
+    /// Threads that make one change after the other.
+    pub callers: usize,
+    /// Threads that search for one query after the other meanwhile.
+    pub searchers: usize,
+    /// Searches that a caller makes behind each of its changes.
+    pub reads: f64,
+}
+
+impl Hands {
+    /// One caller and no searches: what it does can be counted, and takes no time worth telling.
+    pub const COUNTING: Self = Self {
+        callers: 1,
+        searchers: 0,
+        reads: 0.0,
+    };
+
+    pub(super) fn is_timed(self) -> bool {
+        self != Self::COUNTING
+    }
+
+    /// Searches behind the change of this number.
+    fn reads_behind(self, number: u64) -> u64 {
+        let until = |number: u64| (number as f64 * self.reads) as u64;
+        until(number + 1) - until(number)
+    }
+}
+
+/// Changes, and searches beside them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MixedLoad<'l> {
     pub(super) rows: &'l [u8],
@@ -23,9 +53,7 @@ pub(super) struct MixedLoad<'l> {
     /// The row that comes first.
     pub(super) first: u64,
     pub(super) mix: Mix,
-    /// Threads that make one change after the other, and those that search for one query after the
-    /// other.
-    pub(super) threads: (usize, usize),
+    pub(super) hands: Hands,
     pub(super) durability: Durability,
     /// Operations after which is flushed by hand; as the writer does where 0.
     pub(super) flush: u64,
@@ -43,7 +71,7 @@ pub(super) struct OperationsDone {
 }
 
 impl MixedLoad<'_> {
-    /// Does these operations, each once, and searches for as long.
+    /// Does these operations, each once, and searches behind them or for as long.
     ///
     /// # Errors
     /// The first of a change or of a search; `Cancelled`.
@@ -59,20 +87,42 @@ impl MixedLoad<'_> {
         let begun = clock::now();
         let mut done = OperationsDone::default();
         thread::scope(|scope| {
-            let call = move || self.change(writer, (next, end), (stop, progress));
-            let callers: Vec<_> = (0..self.threads.0).map(|_| scope.spawn(call)).collect();
-            let search = move |first| self.search(writer, options, (first, begun), stop);
-            let firsts = (0..self.threads.1).map(|number| number * 31);
-            let searchers: Vec<_> = firsts
+            let hand = SearchHand {
+                load: self,
+                index: writer.index(),
+                options,
+                begun,
+                stop,
+            };
+            let call = move |first| {
+                let mut made = SearchesMade::starting_at(first);
+                let times = self.change(writer, (next, end), (hand, &mut made), progress)?;
+                Ok((times, made))
+            };
+            let firsts = |count: usize| (0..count).map(|number| number * 31);
+            let callers = firsts(self.hands.callers);
+            let callers: Vec<_> = callers
+                .map(|first| scope.spawn(move || call(first)))
+                .collect();
+            let search = move |first| {
+                let mut made = SearchesMade::starting_at(first);
+                while !stop.load(Ordering::Relaxed) {
+                    hand.ask(&mut made)?;
+                }
+                Ok(made)
+            };
+            let searchers = firsts(self.hands.searchers);
+            let searchers: Vec<_> = searchers
                 .map(|first| scope.spawn(move || search(first)))
                 .collect();
             let mut failed = None;
             for caller in callers {
                 match ended(caller.join()) {
-                    Ok(own) => {
+                    Ok((own, made)) => {
                         for (all, own) in done.times.iter_mut().zip(own) {
                             all.extend(own);
                         }
+                        done.take(made);
                     }
                     Err(error) => failed = failed.take().or(Some(error)),
                 }
@@ -81,10 +131,7 @@ impl MixedLoad<'_> {
             stop.store(true, Ordering::Relaxed);
             for searcher in searchers {
                 match ended(searcher.join()) {
-                    Ok((by_second, times)) => {
-                        done.searches.add(&by_second);
-                        done.search_times.extend(times);
-                    }
+                    Ok(made) => done.take(made),
                     Err(error) => failed = failed.take().or(Some(error)),
                 }
             }
@@ -93,13 +140,15 @@ impl MixedLoad<'_> {
         Ok(done)
     }
 
-    /// Makes one change after the other until none is left.
+    /// Makes one change after the other, and searches behind each, until none is left.
     fn change(
         &self,
         writer: &Writer,
         (next, end): (&AtomicU64, u64),
-        (stop, progress): (&AtomicBool, &dyn Progress),
+        (hand, made): (SearchHand<'_>, &mut SearchesMade),
+        progress: &dyn Progress,
     ) -> Result<[Vec<u64>; 2]> {
+        let stop = hand.stop;
         let mut times = [Vec::new(), Vec::new()];
         let outcome = loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -120,6 +169,8 @@ impl MixedLoad<'_> {
                 Ok(()) if is_due => writer.flush(&NoProgress),
                 outcome => outcome,
             };
+            let reads = self.hands.reads_behind(number);
+            let outcome = outcome.and_then(|()| (0..reads).try_for_each(|_| hand.ask(made)));
             if outcome.is_err() {
                 break outcome;
             }
@@ -148,35 +199,62 @@ impl MixedLoad<'_> {
             format!("id {id} was not there to be deleted"),
         ))
     }
+}
 
-    /// Searches for one query after the other until told to stop.
-    fn search(
-        &self,
-        writer: &Writer,
-        options: &SearchOptions,
-        (first, begun): (usize, Instant),
-        stop: &AtomicBool,
-    ) -> Result<(BySecond, Vec<u64>)> {
-        let (mut by_second, mut times) = (BySecond::default(), Vec::new());
-        let count = self.queries.len() / self.shape.row_bytes();
-        for number in first.. {
-            if stop.load(Ordering::Relaxed) {
-                break;
-            }
-            let asked = clock::now();
-            let query = row(self.queries, self.shape, (number % count.max(1)) as u64);
-            let found = writer
-                .index()
-                .search(&Queries::new(query, self.shape), options);
-            if let Err(error) = found {
-                stop.store(true, Ordering::Relaxed);
-                return Err(error);
-            }
-            let now = clock::now();
-            by_second.note((now - begun).as_secs());
-            times.push((now - asked).as_micros() as u64);
+/// What searches are made of.
+#[derive(Clone, Copy)]
+struct SearchHand<'a> {
+    load: &'a MixedLoad<'a>,
+    index: &'a Index,
+    options: &'a SearchOptions,
+    begun: Instant,
+    /// Set where one fails: all end then.
+    stop: &'a AtomicBool,
+}
+
+/// Searches of a thread.
+struct SearchesMade {
+    /// Number of the query that is next.
+    next: usize,
+    by_second: BySecond,
+    /// Microseconds of each.
+    times: Vec<u64>,
+}
+
+impl SearchesMade {
+    fn starting_at(next: usize) -> Self {
+        Self {
+            next,
+            by_second: BySecond::default(),
+            times: Vec::new(),
         }
-        Ok((by_second, times))
+    }
+}
+
+impl SearchHand<'_> {
+    /// Searches for the next query.
+    fn ask(&self, made: &mut SearchesMade) -> Result<()> {
+        let MixedLoad { queries, shape, .. } = *self.load;
+        let count = (queries.len() / shape.row_bytes()).max(1);
+        let query = row(queries, shape, (made.next % count) as u64);
+        let begun = clock::now();
+        let found = self.index.search(&Queries::new(query, shape), self.options);
+        if let Err(error) = found {
+            self.stop.store(true, Ordering::Relaxed);
+            return Err(error);
+        }
+        let now = clock::now();
+        made.next += 1;
+        made.by_second.note((now - self.begun).as_secs());
+        made.times.push((now - begun).as_micros() as u64);
+        Ok(())
+    }
+}
+
+impl OperationsDone {
+    fn take(&mut self, made: SearchesMade) {
+        self.searches.add(&made.by_second);
+        self.search_times.extend(made.times);
     }
 }
 

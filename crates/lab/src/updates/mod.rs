@@ -20,6 +20,7 @@ mod times;
 
 pub use design::UpdateDesign;
 pub use finding::{FindingVerdict, UpdateFinding};
+pub use load::Hands;
 pub use mix::Mix;
 pub use record::{
     RecordTimes, StepTimes, UpdateRecord, UpdateRound, UpdateStep, UpdateSummary, UpdateWork,

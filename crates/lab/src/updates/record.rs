@@ -125,8 +125,16 @@ pub struct RecordTimes {
     pub updates_per_second: f64,
     /// Seconds until what was due at the end was flushed and merged.
     pub settle_seconds: f64,
-    /// Seconds of the merge of everything.
+    /// Seconds of the merge of everything behind it.
     pub merge_seconds: f64,
+}
+
+impl RecordTimes {
+    /// Seconds until everything was flushed and merged. What was due by then is merged first, and
+    /// may be all there is.
+    pub fn until_merged(&self) -> f64 {
+        self.settle_seconds + self.merge_seconds
+    }
 }
 
 /// A whole measurement.
@@ -138,6 +146,8 @@ pub struct UpdateSummary {
     pub callers: usize,
     /// See `callers`.
     pub searchers: usize,
+    /// Searches of a caller behind each of its changes.
+    pub reads: f64,
     /// Each design in each round.
     pub designs: Vec<UpdateRecord>,
     /// What was published, of each design in place beside each out of place.

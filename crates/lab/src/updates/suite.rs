@@ -11,7 +11,7 @@ use pageway::{
 
 use super::design::UpdateDesign;
 use super::finding::findings;
-use super::load::{MixedLoad, OperationsDone};
+use super::load::{Hands, MixedLoad, OperationsDone};
 use super::mix::Mix;
 use super::record::{
     RecordTimes, StepTimes, UpdateRecord, UpdateRound, UpdateStep, UpdateSummary, UpdateWork,
@@ -39,8 +39,8 @@ pub struct UpdateSuite<'d> {
     pub operations: (u64, u64),
     /// Inserts to deletes, and when a change counts: each is a round on the index as it was built.
     pub rounds: Vec<(Mix, Durability)>,
-    /// Threads that change, and threads that search; none of these where counts alone are wanted.
-    pub threads: (usize, usize),
+    /// Who changes and searches.
+    pub hands: Hands,
     /// Neighbours, and the list size that they are searched with.
     pub asking: (u32, u32),
     /// What becomes of changes.
@@ -116,8 +116,9 @@ impl UpdateSuite<'_> {
         }
         Ok(UpdateSummary {
             first: self.first,
-            callers: self.threads.0,
-            searchers: self.threads.1,
+            callers: self.hands.callers,
+            searchers: self.hands.searchers,
+            reads: self.hands.reads,
             findings: findings(&records),
             designs: records,
         })
@@ -139,7 +140,13 @@ impl UpdateSuite<'_> {
 
     fn open(&self, dir: &Path) -> Result<Writer> {
         let mut options = OpenOptions::default();
-        options.threads = self.threads.1.max(1);
+        let Hands {
+            callers,
+            searchers,
+            reads,
+        } = self.hands;
+        let asking = if reads > 0.0 { callers } else { 0 };
+        options.threads = (searchers + asking).max(1);
         options.effort = Some(Effort::ListSize(self.asking.1));
         let update = UpdateOptions::default().with_memory(self.memory[1]);
         Writer::open(dir, &options, &update)
@@ -191,7 +198,7 @@ impl<'c> Course<'c> {
             shape: suite.like.0,
             first: suite.first,
             mix,
-            threads: suite.threads,
+            hands: suite.hands,
             durability,
             flush: suite.writing.flush,
         };
@@ -233,16 +240,12 @@ impl<'c> Course<'c> {
         }
     }
 
-    fn is_timed(&self) -> bool {
-        self.suite.threads.1 > 0
-    }
-
     fn step(&mut self, at: u64, writer: &Writer, done: OperationsDone) -> Result<UpdateStep> {
         let changes = writer.changes()?;
         let found = self.ask(writer)?;
         self.seconds += done.seconds;
         let [inserts, deletes] = done.times;
-        let timed = self.is_timed().then(|| StepTimes {
+        let timed = self.suite.hands.is_timed().then(|| StepTimes {
             seconds: done.seconds,
             update: Latency::of([inserts.as_slice(), &deletes].concat()),
             insert: Latency::of(inserts.clone()),
@@ -291,7 +294,7 @@ impl<'c> Course<'c> {
         };
         let recalls = of(|found| found.recall);
         let operations = self.suite.operations.0;
-        let (is_timed, round) = (self.is_timed(), self.round_name());
+        let (is_timed, round) = (self.suite.hands.is_timed(), self.round_name());
         let in_place = writer.index().description()?.spec.update.changes_pages();
         let [updates, searches] = self.times;
         let (update, search) = (Latency::of(updates), Latency::of(searches));
@@ -334,11 +337,15 @@ mod tests {
     use super::super::finding::FindingVerdict;
     use super::*;
 
-    fn suite<'d>(
-        data: (&'d [u8], &'d [u8]),
-        shape: VectorShape,
-        threads: (usize, usize),
-    ) -> UpdateSuite<'d> {
+    fn hands(callers: usize, searchers: usize, reads: f64) -> Hands {
+        Hands {
+            callers,
+            searchers,
+            reads,
+        }
+    }
+
+    fn suite<'d>(data: (&'d [u8], &'d [u8]), shape: VectorShape, hands: Hands) -> UpdateSuite<'d> {
         let designs = [
             "freshdiskann",
             "odinann",
@@ -355,7 +362,7 @@ mod tests {
             rounds: ["9:1", "1:1"]
                 .map(|mix| (mix.parse().unwrap(), Durability::Deferred))
                 .into(),
-            threads,
+            hands,
             asking: (5, 60),
             writing: Writing {
                 flush: 50,
@@ -373,9 +380,9 @@ mod tests {
         let mix = |at: u32| (at.wrapping_mul(2_654_435_769) >> 13) as u8;
         let rows: Vec<u8> = (0..800 * 8).map(mix).collect();
         let queries: Vec<u8> = (9000..9000 + 20 * 8).map(mix).collect();
-        for threads in [(1, 0), (3, 2)] {
+        for hands in [Hands::COUNTING, hands(3, 2, 0.0), hands(2, 0, 1.5)] {
             let root = tempfile::tempdir().unwrap();
-            let suite = suite((&rows, &queries), shape, threads);
+            let suite = suite((&rows, &queries), shape, hands);
             let mut told = Vec::new();
             let summary = suite.run(root.path(), &NoProgress, &mut |step| {
                 told.push(step.clone());
@@ -385,7 +392,7 @@ mod tests {
             assert_eq!(told.len(), 12);
             assert!(
                 told.iter()
-                    .all(|step| step.timed.is_some() == (threads.1 > 0))
+                    .all(|step| step.timed.is_some() == hands.is_timed())
             );
             let live: Vec<u64> = told.iter().map(|step| step.rows).collect();
             assert_eq!(live, [680, 760, 600, 600].repeat(3));
@@ -408,11 +415,13 @@ mod tests {
                 );
                 let updates = design.timed.map_or(200, |timed| timed.update.calls);
                 assert_eq!(updates, 200);
+                let searches = design.timed.map(|timed| timed.search.calls);
+                assert!(hands.reads == 0.0 || searches == Some(300), "{design:?}");
             }
             let judged = summary.findings.iter().map(|one| one.verdict);
             let judged = judged.filter(|verdict| *verdict != FindingVerdict::NotMeasured);
             // Two designs in place, beside one that is not, in two rounds.
-            assert_eq!(judged.count(), if threads.1 > 0 { 12 } else { 0 });
+            assert_eq!(judged.count(), if hands.is_timed() { 12 } else { 0 });
             assert_eq!(summary.findings.len(), 12);
         }
     }
@@ -424,7 +433,7 @@ mod tests {
             element: ElementType::U8,
         };
         let rows = vec![7; 700 * 8];
-        let mut suite = suite((&rows, &rows[..80]), shape, (1, 0));
+        let mut suite = suite((&rows, &rows[..80]), shape, Hands::COUNTING);
         let root = tempfile::tempdir().unwrap();
         let error = suite
             .run(root.path(), &NoProgress, &mut |_| Ok(()))
