@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! insert finds the delta full -> closes it, opens the next, wakes the flusher -> goes on
+//! insert finds that half full -> rests, so that it fills over the rest of the flush
 //! insert finds that full too  -> waits for the flush
 //! flusher  -> waits out a merge where segments pile up -> flush -> wakes the merger
 //! merger   -> merges while there are too many segments

@@ -128,6 +128,9 @@ impl Common {
             }
             let version = self.index.swap(version);
             state.turn_to((version, lookups), flushed.is_some());
+            if flushed.is_some() {
+                self.upkeep.pace.end(true);
+            }
             // The directory is synced: what lies below the floor is of no use to anybody.
             let _ = log.remove_below(Lsn(floor));
             Ok(())

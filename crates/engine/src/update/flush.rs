@@ -52,9 +52,18 @@ impl Common {
         self.flush(progress)
     }
 
-    /// Flushes the delta that is closed, or closes one. Where memory holds no version with that
-    /// segment beside the others, all segments are merged first, in a design that leaves more.
+    /// Flushes the delta that is closed, or closes one.
     fn flush(&self, progress: &dyn Progress) -> Result<()> {
+        let flushed = self.flush_where_it_fits(progress);
+        if flushed.is_err() {
+            self.upkeep.pace.end(false);
+        }
+        flushed
+    }
+
+    /// Flushes into the segment that there is, or beside others. Where memory holds no version with
+    /// one more, all segments are merged first, in a design that leaves more.
+    fn flush_where_it_fits(&self, progress: &dyn Progress) -> Result<()> {
         if self.flush_into_segment(progress)? {
             return Ok(());
         }
@@ -139,6 +148,7 @@ impl Common {
             lsn: log.rotate()?,
             chain: Some(log.chain()),
         };
+        self.upkeep.pace.begin(state.active_rows);
         state.freeze(floor);
         state.version = self.index.turn_to_deltas(state.deltas());
         Ok(())

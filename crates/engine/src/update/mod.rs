@@ -29,6 +29,7 @@ mod living;
 mod merge;
 mod open;
 mod options;
+mod pace;
 mod patch;
 mod pieces;
 mod put;

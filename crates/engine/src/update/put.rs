@@ -114,6 +114,7 @@ impl Common {
             };
             progress.check()?;
             self.admit();
+            self.pace(batch.size().0)?;
             let mut waiting = Some(batch);
             while let Some(batch) = waiting.take() {
                 let batch = if replaces_named {
@@ -141,6 +142,23 @@ impl Common {
         if !rest.is_zero() {
             thread::sleep(rest);
         }
+    }
+
+    /// Lets rows come no faster than they are flushed, where a delta is half full behind one that
+    /// is closed.
+    fn pace(&self, rows: usize) -> Result<()> {
+        let pace = &self.upkeep.pace;
+        if !pace.is_set() {
+            return Ok(());
+        }
+        let filled = self
+            .commit
+            .look(|state| (state.active_rows, state.capacity))?;
+        let rest = pace.rest(rows.try_into().unwrap_or(u32::MAX), filled);
+        if !rest.is_zero() {
+            thread::sleep(rest);
+        }
+        Ok(())
     }
 
     /// Puts a batch through the log, and adds up what it did.

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::background::BackgroundThread;
 use super::common::Common;
+use super::pace::Pace;
 use super::settle::FormerSegments;
 use crate::index::Version;
 
@@ -17,6 +18,7 @@ pub(super) struct UpkeepState {
     pub(super) former: FormerSegments,
     pub(super) flusher: BackgroundThread,
     pub(super) merger: BackgroundThread,
+    pub(super) pace: Pace,
 }
 
 /// One flush and one merge at a time. Who holds both takes the merge first.
@@ -137,6 +139,7 @@ impl UpkeepState {
             former: FormerSegments::default(),
             flusher: BackgroundThread::flusher(),
             merger: BackgroundThread::merger(),
+            pace: Pace::default(),
         }
     }
 
