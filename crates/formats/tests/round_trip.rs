@@ -259,6 +259,26 @@ fn lines_that_are_wrong_are_named() {
         let error = opened(&path, &wish(place.path())).err().unwrap();
         assert!(error.context().contains(words), "{error}");
     }
+    for (id, words) in [
+        (
+            "\"7\"",
+            "line 2: field 'id' is \"7\", which is no id: ids are whole numbers",
+        ),
+        ("1.5", "line 2: field 'id' is 1.5"),
+        ("-1", "line 2: field 'id' is -1"),
+        (
+            "18446744073709551615",
+            "line 2: field 'id' is 18446744073709551615",
+        ),
+        ("null", "line 2: field 'id' is null"),
+    ] {
+        let line = |id| format!("{{\"v\": [1, 2], \"id\": {id}}}\n");
+        fs::write(&path, line("18446744073709551614") + &line(id)).unwrap();
+        let mut wish = wish(place.path());
+        wish.id_column = Some("id".to_owned());
+        let error = opened(&path, &wish).err().unwrap();
+        assert!(error.context().contains(words), "{error}");
+    }
     fs::write(&path, "\n").unwrap();
     let error = opened(&path, &wish(place.path())).err().unwrap();
     assert!(error.context().contains("has no vectors"), "{error}");
