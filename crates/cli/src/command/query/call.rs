@@ -87,7 +87,7 @@ impl Call<'_> {
     }
 
     /// Opens the index, with room for as many results as are wanted or, where fewer will do, as
-    /// memory has room for: half as many, and half of that, but not fewer than the list begins with.
+    /// memory has room for: half as many, and half of that, no fewer than the list begins with.
     fn open(&self, place: &Place) -> Result<(Index, SearchOptions)> {
         let mut options = self.options;
         let least = match (self.yields, options.effort) {
