@@ -347,7 +347,7 @@ pub(super) fn failed(name: &str, error: &ParquetError) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use parquet::basic::BrotliLevel;
+    use parquet::basic::{BrotliLevel, GzipLevel};
     use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData};
     use parquet::schema::parser::parse_message_type;
     use parquet::schema::types::SchemaDescriptor;
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn compression_that_is_not_undone_is_named_where_it_is_read() {
         let brotli = Compression::BROTLI(BrotliLevel::default());
-        let mixed = metadata([Compression::GZIP(Default::default()), brotli]);
+        let mixed = metadata([Compression::GZIP(GzipLevel::default()), brotli]);
         assert_eq!(check_codecs(&mixed, [0].into_iter()), Ok(()));
         let words = check_codecs(&mixed, [0, 1].into_iter()).unwrap_err();
         assert!(
