@@ -338,8 +338,10 @@ def _narrowed(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 def _as_bits(
     array: npt.NDArray[Any], name: str, dimension: Optional[int] = None
 ) -> npt.NDArray[Any]:
-    """Bools as packed bits; bytes as the bits that are packed in them. `dimension`: that of the
-    index that they are for."""
+    """Bools, and other numbers of 0 and 1, as packed bits; bytes as the bits that are packed in
+    them. `dimension`: that of the index that they are for."""
+    if array.dtype.kind in "iuf" and array.dtype != np.uint8:
+        array = _as_bools(array, name)
     if array.dtype == np.bool_:
         if dimension is None and array.shape[-1] % 8:
             raise InvalidInputError(
@@ -353,8 +355,8 @@ def _as_bits(
         return np.packbits(array, axis=-1).view(BITS)
     if array.dtype not in (np.uint8, BITS):
         raise InvalidInputError(
-            f"{name}: are {array.dtype}; bits come as bools, such as array > 0, or as bytes of eight, "
-            "as numpy.packbits makes them"
+            f"{name}: are {array.dtype}; bits come as bools, such as array > 0, as numbers of 0 and 1, "
+            "or as bytes (uint8) of eight, as numpy.packbits makes them"
         )
     if dimension is not None and array.ndim and array.shape[-1] * 8 != dimension:
         raise InvalidInputError(
@@ -362,6 +364,19 @@ def _as_bits(
             f"index have {dimension} bits, {dimension // 8} bytes"
         )
     return np.ascontiguousarray(array).view(BITS)
+
+
+def _as_bools(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Numbers of 0 and 1 as bools."""
+    wrong = np.argwhere((array != 0) & (array != 1))
+    if len(wrong):
+        place = tuple(int(at) for at in wrong[0])
+        raise InvalidInputError(
+            f"{name}: holds {array[place]} at {place}, which is no bit; bits come as bools, such as "
+            "array > 0, as numbers of 0 and 1, or as bytes (uint8) of eight, as numpy.packbits makes "
+            "them"
+        )
+    return array.astype(np.bool_)
 
 
 def cast(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -57,6 +57,33 @@ def test_packed_bytes_and_files_build_the_same(index, tmp_path):
             np.testing.assert_array_equal(found.distances, nearest, err_msg=name)
 
 
+def test_tables_hold_bits_as_the_command_line_reads_them(index, tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    tables = {
+        "bools": (ROWS, {}),
+        "numbers": (ROWS.astype(np.int64), {"dtype": "bit"}),
+        "floats": (ROWS.astype(np.float32), {"dtype": "bit"}),
+        "packed": (PACKED, {"dtype": "bit"}),
+    }
+    expected = index.search(ROWS[:9], k=5, effort=300).ids
+    for name, (rows, options) in tables.items():
+        path = tmp_path / f"{name}.parquet"
+        parquet.write_table(pa.table({"v": rows.tolist()}, pa.schema({"v": pa.list_(
+            pa.from_numpy_dtype(rows.dtype))})), path)
+        with pageway.build(
+            tmp_path / name, path, metric="jaccard", memory="4MB", degree=16, **options
+        ) as own:
+            np.testing.assert_array_equal(own.vectors([0, 9]), ROWS[[0, 9]], err_msg=name)
+            np.testing.assert_array_equal(own.search(rows[:9], k=5, effort=300).ids, expected)
+    lines = "\n".join(str(row.astype(int).tolist()) for row in ROWS)
+    (tmp_path / "rows.jsonl").write_text(lines)
+    with pageway.build(
+        tmp_path / "lines", tmp_path / "rows.jsonl", metric="jaccard", memory="4MB", dtype="bit"
+    ) as own:
+        np.testing.assert_array_equal(own.vectors([0, 9]), ROWS[[0, 9]])
+
+
 def test_an_index_of_bits_changes(tmp_path):
     with pageway.create(
         tmp_path / "index", dimension=64, metric="hamming", dtype="bit"
@@ -70,14 +97,14 @@ def test_an_index_of_bits_changes(tmp_path):
 def test_what_are_no_bits_is_refused(index, tmp_path):
     refused = [
         (lambda: pageway.build(tmp_path / "no", ROWS[:, :12]), "12 bits do not fill whole bytes"),
-        (lambda: pageway.build(tmp_path / "no", ROWS * 1.0, dtype="bit"), "bits come as bools"),
+        (lambda: pageway.build(tmp_path / "no", ROWS * 0.5, dtype="bit"), "0.5.*, which is no bit"),
         (
             lambda: pageway.build(tmp_path / "no", PACKED, metric="hamming"),
             "these vectors are of u8",
         ),
         (lambda: index.search(ROWS[0, :56], k=1), "have 56 bits, the vectors of the index 64"),
         (lambda: index.search(PACKED[0, :7], k=1), "have 7 bytes, 56 bits"),
-        (lambda: index.search(ROWS[0] * 1.0, k=1), "bits come as bools"),
+        (lambda: index.search(ROWS[0] * 2.0, k=1), "2.0.*, which is no bit"),
     ]
     for attempt, words in refused:
         with pytest.raises(pageway.InvalidInputError, match=words):

@@ -40,7 +40,8 @@ BAD_BUILDS = {
     "degree": (ROWS, {"degree": 0}, "degree"),
     "recall": (ROWS, {"recall": 1.5}, "recall"),
     "negative": (ROWS, {"threads": -1}, "threads is -1"),
-    "file": ("vectors.xyz", {}, "unknown extension"),
+    "file": ("vectors.xyz", {}, "unknown extension.* .npy .parquet .* .jsonl .*h5"),
+    "file of ids": ("truth.ibin", {}, "not vectors.* .npy .parquet .* .jsonl"),
 }
 
 

@@ -335,6 +335,13 @@ def test_damaged_gzip_is_named(tmp_path):
                 pageway.build(tmp_path / "i", data, memory="2MB", **given)
 
 
+def test_texts_of_json_lines_are_names(tmp_path):
+    lines = [json.dumps({"key": f"r{at}", "v": row.tolist()}) for at, row in enumerate(ROWS)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    with pageway.build(tmp_path / "i", tmp_path / "a.jsonl", id_column="key", memory="2MB") as index:
+        assert index.search(ROWS[7], k=1).ids.tolist() == ["r7"]
+
+
 @pytest.mark.parametrize(
     "line, settings, words",
     [
@@ -344,11 +351,15 @@ def test_damaged_gzip_is_named(tmp_path):
         ('{"v": [1, 2, 3]}', {}, "row 1 has 3 components"),
         ('{"v": [1, true]}', {}, "line 2, field 'v': no list"),
         ("7", {}, "line 2: has no fields"),
-        ('{"v": [1, 2], "id": "x"}', {"id_column": "id"}, "line 1: no field 'id'"),
+        ('{"v": [1, 2]}', {"id_column": "key"}, "line 1: no field 'key'"),
+        ('{"v": [1, 2], "id": "x"}', {"id_column": "id"}, "line 2.*'x', where .* have numbers"),
+        ('{"v": [1, 2], "id": 1.5}', {"id_column": "id"}, "line 2, field 'id': 1.5 is no id"),
+        ('{"v": [1, 2], "id": -1}', {"id_column": "id"}, "line 2, field 'id': -1 is no id"),
+        ('{"v": [1, 2], "id": null}', {"id_column": "id"}, "line 2, field 'id': None is no id"),
     ],
 )
 def test_lines_that_are_wrong_are_named(tmp_path, line, settings, words):
-    (tmp_path / "a.jsonl").write_text('{"v": [1, 2]}\n' + line + "\n")
+    (tmp_path / "a.jsonl").write_text('{"v": [1, 2], "id": 7}\n' + line + "\n")
     with pytest.raises(pageway.InvalidInputError, match=words):
         pageway.build(tmp_path / "i", tmp_path / "a.jsonl", memory="2MB", **settings)
 

@@ -214,6 +214,7 @@ impl Planner<'_> {
             metric: wish.metric,
             seed: wish.seed,
         };
+        self.progress.stage("draw a sample", 0);
         let large = Sample::draw(input.vectors, input.queries, draw)?;
         if large.rows() >= SMALL_PART * SMALL_ROWS {
             let small = large.part(large.rows() / SMALL_PART, wish.metric)?;

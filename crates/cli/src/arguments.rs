@@ -81,7 +81,7 @@ pub(crate) struct Cli {
     #[arg(long, global = true, display_order = 900)]
     pub(crate) json: bool,
 
-    /// Show no progress bars
+    /// Show no progress
     #[arg(long, short, global = true, display_order = 901)]
     pub(crate) quiet: bool,
 

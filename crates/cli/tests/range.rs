@@ -119,6 +119,29 @@ fn the_smallest_budget_of_a_range_search_works() {
 }
 
 #[test]
+fn a_limit_that_nobody_gave_is_what_memory_has_room_for() {
+    let place = prepared();
+    let given =
+        |limit: u32, memory: u64| place.line(&format!("{RANGE} --limit {limit} --memory {memory}"));
+    let bytes = smallest(&given(10_000, 1000).stderr) - 1;
+    let words = given(10_000, bytes).stderr;
+    assert!(
+        words.contains("with room for --limit 10000 per query"),
+        "{words}"
+    );
+    let cut = place.line(&format!("{RANGE} --memory {bytes}")).json();
+    let limit = number(&cut, "limit") as u32;
+    assert!((20..10_000).contains(&limit), "{cut}");
+    assert_eq!(given(limit, bytes).json()["limit"], limit);
+    let line = RANGE.replace(" --json", "");
+    let shown = place.line(&format!("{line} --memory {bytes}"));
+    let words = "as memory has no room for 10,000";
+    assert!(shown.text_of_success().contains(words), "{shown:?}");
+    let whole = place.line(&format!("{RANGE} --memory 20MB")).json();
+    assert_eq!(whole["limit"], 10_000);
+}
+
+#[test]
 fn exact_results_are_those_of_the_oracle() {
     let place = with_vectors();
     let report = place
@@ -335,7 +358,7 @@ const REFUSED: [(&str, i32, &str); 17] = [
     (
         "--radius 34000 --memory 1kB",
         INVALID,
-        "--limit 10000 per query",
+        "--limit 20 per query",
     ),
     (
         "--radius 34000 --truth gt.rangeres --exact",

@@ -105,6 +105,30 @@ fn results_are_written_by_extension() {
     assert!(refused.stderr.contains(".rangeres .csv"), "{refused:?}");
 }
 
+/// An array of one axis, or two, as NumPy writes it, without its elements.
+fn npy(descr: &str, shape: &str) -> Vec<u8> {
+    let literal = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    let header = format!("{literal:<117}\n");
+    [&b"\x93NUMPY\x01\x00\x76\x00"[..], header.as_bytes()].concat()
+}
+
+#[test]
+fn ids_that_int64_does_not_hold_come_and_go_whole() {
+    let place = Place::new();
+    place.write("a.jsonl", lines());
+    let first = u64::MAX - 1 - 399;
+    let ids = (first..).take(400).flat_map(u64::to_le_bytes);
+    let ids: Vec<u8> = npy("<u8", "(400,)").into_iter().chain(ids).collect();
+    place.write("ids.npy", ids);
+    let build = "build --data a.jsonl --column v --ids ids.npy --out i --metric l2 --memory 2MB";
+    place.line(build).text_of_success();
+    let search = "search --index i --queries a.jsonl -k 3 --list-size 40 --out";
+    place.line(&format!("{search} r.npy")).text_of_success();
+    let found = place.read("r.npy");
+    assert_eq!(found[..128], npy("<u8", "(400, 3)"));
+    assert_eq!(found[128..136], first.to_le_bytes());
+}
+
 #[test]
 fn names_that_are_nearly_right_are_offered() {
     let place = Place::new();

@@ -71,9 +71,7 @@ impl JsonLines {
         let vector = match value {
             Value::Object(mut fields) => {
                 if let Some(column) = &self.id_column {
-                    let id = fields.get(column).and_then(Value::as_u64);
-                    let words = || self.refuse(format!("field '{column}' holds no id"));
-                    batch.ids.push(id.ok_or_else(words)?);
+                    batch.ids.push(self.id_of(&fields, column)?);
                 }
                 let column = self.column_of(&fields)?;
                 fields.remove(&column).unwrap_or_default()
@@ -86,6 +84,20 @@ impl JsonLines {
             | Value::Array(_) => return Err(self.refuse("has no fields: it is no JSON object")),
         };
         self.add_vector(&vector, batch)
+    }
+
+    fn id_of(&self, fields: &Map<String, Value>, column: &str) -> Result<u64> {
+        let Some(found) = fields.get(column) else {
+            return Err(self.refuse(format!("no field '{column}'")));
+        };
+        let id = found.as_u64().filter(|id| *id < u64::MAX);
+        id.ok_or_else(|| {
+            self.refuse(format!(
+                "field '{column}' is {found}, which is no id: ids are whole numbers from 0 to \
+                 2^64 - 2, without quotes; names come from a file of their own, one per line, \
+                 with --names"
+            ))
+        })
     }
 
     /// The field that was named, or the only one with a list; the first line decides.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pageway::source::{OpenAs, SourceError, VectorFile, VectorFormat};
+use pageway::source::{OpenAs, VectorFile, VectorFormat};
 use pageway::{ElementType, Error, Progress, Result, Vfs};
 
 use crate::gather::{Opened, Vectors, gather};
@@ -58,21 +58,13 @@ pub fn open(
     if let Some(found) = library::find(vfs, path, element)? {
         return some_rows(found);
     }
-    VectorFormat::of(path).map_err(with_others)?;
+    VectorFormat::of(path).map_err(|error| error.with_known(EXTENSIONS))?;
     let file = VectorFile::open(vfs, path, OpenAs { element })?;
     Ok(Opened {
         vectors: Vectors::from(file),
         ids: None,
         origin: None,
     })
-}
-
-/// An extension that nobody knows, with those that are known here.
-fn with_others(mut error: SourceError) -> SourceError {
-    if let SourceError::UnknownExtension { known, .. } = &mut error {
-        *known = format!("{known} {EXTENSIONS}");
-    }
-    error
 }
 
 /// What was found, unless it has no rows.

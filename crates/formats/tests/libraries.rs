@@ -171,15 +171,31 @@ fn codes_are_no_vectors() {
 }
 
 #[test]
-fn a_file_that_is_cut_anywhere_is_refused() {
+fn a_file_that_is_cut_anywhere_or_goes_on_is_refused() {
     let elsewhere = tempfile::tempdir().unwrap();
-    for name in ["flat.faiss", "hnsw.faiss", "ivf.faiss", "idmap.faiss"] {
-        let whole = fs::read(place().join(name)).unwrap();
+    for name in [
+        "flat.faiss",
+        "flat-l1.faiss",
+        "hnsw.faiss",
+        "ivf.faiss",
+        "ivf-map.faiss",
+        "ivf-hnsw.faiss",
+        "ivf-sparse.faiss",
+        "idmap.faiss",
+        "hnswlib.bin",
+    ] {
+        let mut whole = fs::read(place().join(name)).unwrap();
         let path = elsewhere.path().join(name);
         for length in (0..whole.len()).step_by(3) {
             fs::write(&path, &whole[..length]).unwrap();
             let refused = opened(&path, None).err();
             assert!(refused.is_some(), "{name} cut at {length}");
         }
+        let end = whole.len();
+        whole.extend([0; 5]);
+        fs::write(&path, &whole).unwrap();
+        let words = opened(&path, None).err().unwrap().to_string();
+        let expected = format!("has 5 bytes behind its index, which ends at byte {end}");
+        assert!(words.contains(&expected), "{name}: {words}");
     }
 }

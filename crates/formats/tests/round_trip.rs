@@ -16,6 +16,11 @@ use std::sync::Arc;
 
 use pageway::{Answers, ElementType, ErrorKind, NoProgress, OsVfs, Result, VectorRead, Vfs};
 use pageway_formats::{AnswersFile, Opened, VectorsFile, Wish, open};
+use parquet::basic::{Compression, GzipLevel};
+use parquet::data_type::{BoolType, DataType, FloatType, Int32Type, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 
 fn vfs() -> Arc<dyn Vfs> {
     Arc::new(OsVfs)
@@ -86,6 +91,56 @@ fn parquet_files_are_read_back_from_memory_and_from_a_file() {
             "nothing is left"
         );
         fs::remove_file(path).unwrap();
+    }
+}
+
+/// A Parquet file of two lists of eight values, by gzip.
+fn lists<T: DataType>(path: &Path, element: &str, values: [T::T; 16]) {
+    let list = format!("required group v (LIST) {{ repeated group list {{ {element} }} }}");
+    let schema = parse_message_type(&format!("message m {{ {list} }}")).unwrap();
+    let gzip = Compression::GZIP(GzipLevel::default());
+    let properties = WriterProperties::builder().set_compression(gzip).build();
+    let file = fs::File::create(path).unwrap();
+    let mut writer =
+        SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let repetitions: Vec<i16> = (0..16).map(|at| i16::from(at % 8 != 0)).collect();
+    column
+        .typed::<T>()
+        .write_batch(&values, Some(&[1; 16]), Some(&repetitions))
+        .unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn bytes_are_eight_bits_each_and_other_numbers_one() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("v.parquet");
+    let mut wish = wish(place.path());
+    let bits = [0, 1, 0, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1];
+    let packed = [0b0101_0111, 0b1000_0001];
+
+    lists::<BoolType>(&path, "required boolean element;", bits.map(|bit| bit == 1));
+    let found = opened(&path, &wish).unwrap();
+    assert_eq!(found.vectors.shape().dimension, 8);
+    assert_eq!(found.vectors.shape().element, ElementType::Bit);
+    assert_eq!(rows(&found), packed);
+
+    wish.element = Some(ElementType::Bit);
+    lists::<Int64Type>(&path, "required int64 element;", bits.map(i64::from));
+    assert_eq!(rows(&opened(&path, &wish).unwrap()), packed);
+    lists::<FloatType>(&path, "required float element;", bits.map(|bit| bit as f32));
+    assert_eq!(rows(&opened(&path, &wish).unwrap()), packed);
+
+    for mark in ["INTEGER(8, false)", "UINT_8"] {
+        let element = format!("required int32 element ({mark});");
+        lists::<Int32Type>(&path, &element, bits.map(|bit| bit * 37));
+        let found = opened(&path, &wish).unwrap();
+        assert_eq!(found.vectors.shape().dimension, 64, "{mark}");
+        assert_eq!(rows(&found), bits.map(|bit| bit as u8 * 37), "{mark}");
     }
 }
 
@@ -202,6 +257,26 @@ fn lines_that_are_wrong_are_named() {
     ] {
         fs::write(&path, format!("{{\"v\": [1, 2]}}\n{line}\n")).unwrap();
         let error = opened(&path, &wish(place.path())).err().unwrap();
+        assert!(error.context().contains(words), "{error}");
+    }
+    for (id, words) in [
+        (
+            "\"7\"",
+            "line 2: field 'id' is \"7\", which is no id: ids are whole numbers",
+        ),
+        ("1.5", "line 2: field 'id' is 1.5"),
+        ("-1", "line 2: field 'id' is -1"),
+        (
+            "18446744073709551615",
+            "line 2: field 'id' is 18446744073709551615",
+        ),
+        ("null", "line 2: field 'id' is null"),
+    ] {
+        let line = |id| format!("{{\"v\": [1, 2], \"id\": {id}}}\n");
+        fs::write(&path, line("18446744073709551614") + &line(id)).unwrap();
+        let mut wish = wish(place.path());
+        wish.id_column = Some("id".to_owned());
+        let error = opened(&path, &wish).err().unwrap();
         assert!(error.context().contains(words), "{error}");
     }
     fs::write(&path, "\n").unwrap();

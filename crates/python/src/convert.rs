@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pageway::source::{
-    IdRead, IdSlice, OpenAs, TextLines, TextRead, TextSlice, VectorFile, VectorSlice, open_ids,
+    IdRead, IdSlice, OpenAs, TextLines, TextRead, TextSlice, VectorFile, VectorFormat, VectorSlice,
+    open_ids,
 };
 use pageway::{ElementType, Error, ErrorKind, OsVfs, Schema, VectorRead, VectorShape, Vfs};
 use pyo3::prelude::*;
@@ -131,7 +132,12 @@ fn vfs() -> Arc<dyn Vfs> {
     Arc::new(OsVfs)
 }
 
+/// Extensions of files that Python reads, beside those of the engine.
+const EXTENSIONS: &str = ".parquet .pq .jsonl .ndjson .jsonl.gz .ndjson.gz .arrow .feather .ipc .h5 \
+                          .hdf5 .lance";
+
 fn open_vectors(path: &Path, element: Option<ElementType>) -> PyResult<VectorFile> {
+    VectorFormat::of(path).map_err(|error| to_exception(error.with_known(EXTENSIONS).into()))?;
     VectorFile::open(&vfs(), path, OpenAs { element }).map_err(to_exception)
 }
 

@@ -23,7 +23,9 @@ pub struct Outcome {
 impl Outcome {
     /// A success that shows `text`, or `report` under `--json`.
     pub fn new(text: String, report: &impl Serialize) -> Result<Self> {
-        let json = serde_json::to_value(report)
+        // By way of text, where a float of 4 bytes has the digits that it was written with.
+        let json = serde_json::to_string(report)
+            .and_then(|text| serde_json::from_str(&text))
             .map_err(|error| Error::new(pageway::ErrorKind::Internal, error.to_string()))?;
         Ok(Self {
             text,
@@ -67,4 +69,15 @@ pub fn usage_error(words: impl Display) {
 /// Writes a line to standard error. When even that fails, nobody is left to tell.
 pub fn note(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_floats_keep_their_digits() {
+        let outcome = Outcome::new(String::new(), &[0.95_f32, 1.2, f32::NAN]).unwrap();
+        assert_eq!(outcome.json.to_string(), "[0.95,1.2,null]");
+    }
 }

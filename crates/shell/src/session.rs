@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::progress::Bars;
+use crate::progress::{Audience, Bars};
 
 /// One run of one command.
 pub struct Session {
@@ -16,13 +16,19 @@ pub struct Session {
 
 impl Session {
     /// Begins to listen to Ctrl-C, to bear a limit of file sizes, and to give freed memory back;
-    /// bars show on a terminal only.
+    /// bars show on a terminal, lines elsewhere.
     pub fn start(quiet: bool, json: bool) -> Self {
         pageway::lab::bear_file_size_limit();
         pageway::lab::give_back_freed_memory();
-        let visible = !quiet && !json && io::stderr().is_terminal();
+        let audience = if quiet || json {
+            Audience::Nobody
+        } else if io::stderr().is_terminal() {
+            Audience::Terminal
+        } else {
+            Audience::Log
+        };
         Self {
-            progress: Bars::new(visible, Interrupt::listen()),
+            progress: Bars::new(audience, Interrupt::listen()),
             talks: !json,
             quiet,
         }

@@ -108,7 +108,9 @@ def _numbers(array: Any, name: str) -> npt.NDArray[Any]:
 def _is_list(types: Any, kind: Any) -> bool:
     kind = getattr(kind, "storage_type", kind)
     checks = (types.is_list, types.is_large_list, types.is_fixed_size_list)
-    return any(check(kind) for check in checks) and _is_number(types, kind.value_type)
+    if not any(check(kind) for check in checks):
+        return False
+    return _is_number(types, kind.value_type) or bool(types.is_boolean(kind.value_type))
 
 
 def _is_number(types: Any, kind: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import IO, Any, Iterator, List, Optional
+from typing import IO, Any, Iterator, List, Optional, Union
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class _Lines:
 
     def __init__(self, path: str, column: Optional[str], id_column: Optional[str]) -> None:
         self.path, self.column, self.id_column = path, column, id_column
+        self.kind_of_ids: Optional[type] = None
 
     def batches(self, file: IO[bytes]) -> Iterator[Batch]:
         vectors: List[Any] = []
@@ -69,7 +70,7 @@ class _Lines:
             yield self._batch(vectors, ids)
 
     def _batch(self, vectors: List[Any], ids: List[Any]) -> Batch:
-        return Batch(vectors, None if self.id_column is None else _as_ids(ids, self.path))
+        return Batch(vectors, None if self.id_column is None else ids)
 
     def _parsed(self, line: bytes, place: str) -> Any:
         try:
@@ -84,12 +85,29 @@ class _Lines:
             self.column = self._only_list(value, place)
         row_id = None
         if self.id_column is not None:
-            if self.id_column not in value:
-                raise InvalidInputError(f"{place}: no field {self.id_column!r}")
-            row_id = value[self.id_column]
+            row_id = self._id(value, place)
         if self.column not in value:
             raise InvalidInputError(f"{place}: no field {self.column!r}")
         return _vector(value[self.column], f"{place}, field {self.column!r}"), row_id
+
+    def _id(self, value: Any, place: str) -> Union[int, str]:
+        """An id, or the name of a row: all of a file are one or the other."""
+        if self.id_column not in value:
+            raise InvalidInputError(f"{place}: no field {self.id_column!r}")
+        found: Union[int, str] = value[self.id_column]
+        whole = type(found) is int and 0 <= found < 2**64 - 1
+        if not whole and not isinstance(found, str):
+            raise InvalidInputError(
+                f"{place}, field {self.id_column!r}: {found!r} is no id; ids are whole numbers from 0 "
+                "to 2**64 - 2, or texts, which are names of rows"
+            )
+        self.kind_of_ids = self.kind_of_ids or type(found)
+        if type(found) is not self.kind_of_ids:
+            raise InvalidInputError(
+                f"{place}, field {self.id_column!r}: {found!r}, where the lines before it have "
+                f"{'numbers' if self.kind_of_ids is int else 'names'}"
+            )
+        return found
 
     def _only_list(self, value: Any, place: str) -> str:
         lists = [key for key, field in value.items() if isinstance(field, list)]
@@ -107,10 +125,3 @@ def _vector(value: Any, place: str) -> Any:
     if not numbers or not value:
         raise InvalidInputError(f"{place}: no list of numbers")
     return np.array(value, dtype=np.float64)
-
-
-def _as_ids(ids: List[Any], path: str) -> Any:
-    wrong = next((row_id for row_id in ids if type(row_id) is not int), None)
-    if wrong is not None:
-        raise InvalidInputError(f"{path}: id {wrong!r} is no whole number")
-    return ids

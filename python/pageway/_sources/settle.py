@@ -7,7 +7,7 @@ from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .._arrays import as_keys, as_vectors, cast_to
+from .._arrays import BITS, as_keys, as_vectors, cast_to
 from ..errors import InvalidInputError
 from .batches import Batch
 
@@ -56,7 +56,8 @@ def _vectors(
     source: Any, place: _Place, dtype: Optional[np.dtype[Any]]
 ) -> npt.NDArray[Any]:
     if isinstance(source, (list, tuple)) and len(source):
-        _check_lengths(source, place)
+        # Bits that were packed are fewer than those of lists to come.
+        _check_lengths(source, place._replace(dimension=None) if dtype == BITS else place)
     where = place.name if place.first_row == 0 else f"{place.name}, rows from {place.first_row} on"
     if dtype is None:
         array = as_vectors(source, where)

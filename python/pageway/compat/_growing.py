@@ -58,6 +58,8 @@ class Growing:
         given = np.arange(self.count, self.count + len(array)) if ids is None else np.asarray(ids)
         if given.shape != (len(array),):
             raise InvalidInputError(f"{len(array)} vectors come with ids of shape {given.shape}")
+        if given.dtype.kind == "u" and given.size and given.max() > np.iinfo(np.int64).max:
+            raise InvalidInputError(f"id {given.max()}: ids are int64 here, below 2**63")
         with open(self._rows, "ab") as file:
             file.write(array.data.cast("B"))
         self._ids.append(given.astype(np.int64))

@@ -23,7 +23,8 @@ What the knobs cost:
                 and the walk goes on; a longer one to begin with finds more and reads more where
                 results are few.
   --limit       results per query at most, and how long the list may grow. Memory is set aside for
-                it, per query in flight.
+                it, per query in flight. Where that has no room for the default, the limit is half
+                of it, or half of that, and the report says so.
 
 Average precision is the share of the true results that was found, averaged over the queries that
 have any. The truth comes from 'pageway ground-truth --radius', from exact neighbours that reach
@@ -70,9 +71,9 @@ struct EffortArguments {
     #[arg(long, value_name = "L", default_value_t = SearchOptions::RANGE_LIST_SIZE)]
     list_size: u32,
 
-    /// Results per query at most, the nearest
-    #[arg(long, value_name = "N", default_value_t = SearchOptions::RANGE_LIMIT)]
-    limit: u32,
+    /// Results per query at most, the nearest [default: 10000, or what memory has room for]
+    #[arg(long, value_name = "N")]
+    limit: Option<u32>,
 
     /// Reads in flight per query (W) [default: that of the index]
     #[arg(long, value_name = "W")]
@@ -92,10 +93,11 @@ impl RangeArguments {
             files: &self.files,
             resources: &self.resources,
             options: SearchOptions::within(effort.radius)
-                .with_k(effort.limit)
+                .with_k(effort.limit.unwrap_or(SearchOptions::RANGE_LIMIT))
                 .with_effort(Effort::ListSize(effort.list_size))
                 .with_beam(effort.beam)
                 .with_tolerance(effort.tolerance),
+            yields: effort.limit.is_none(),
             scans: self.exact,
             show: self.show,
             recorded: 0,

@@ -5,7 +5,7 @@
 //! found.distances.npy   float32 (queries, k)
 //! ```
 //!
-//! Ids from 2^63 on appear as negative numbers: `array.view(numpy.uint64)` has them.
+//! Where int64 does not hold an id, ids are uint64, 2^64 - 1 where there is no answer.
 
 use std::path::Path;
 
@@ -19,7 +19,11 @@ const HEADER_BYTES: usize = 128;
 pub(crate) struct ArraysFile {
     ids: PartialFile,
     distances: PartialFile,
+    queries: u64,
+    k: u32,
     values: u64,
+    /// Whether an id is one that int64 does not hold.
+    is_unsigned: bool,
 }
 
 impl ArraysFile {
@@ -31,7 +35,10 @@ impl ArraysFile {
         Ok(Self {
             ids,
             distances,
+            queries,
+            k,
             values: 0,
+            is_unsigned: false,
         })
     }
 
@@ -41,10 +48,15 @@ impl ArraysFile {
         self.ids.write(&ids, at(8))?;
         self.distances.write(&words(&answers.distances), at(4))?;
         self.values += answers.ids.len() as u64;
+        let beyond = |id: &u64| *id != u64::MAX && i64::try_from(*id).is_err();
+        self.is_unsigned |= answers.ids.iter().any(beyond);
         Ok(())
     }
 
     pub(super) fn finish(self) -> Result<()> {
+        if self.is_unsigned {
+            self.ids.write(&header("<u8", self.queries, &[self.k]), 0)?;
+        }
         self.distances.finish()?;
         self.ids.finish()
     }

@@ -305,6 +305,17 @@ pub enum SourceError {
     },
 }
 
+impl SourceError {
+    /// With `others` among the extensions that would do: those of formats that the caller reads.
+    pub fn with_known(mut self, others: &str) -> Self {
+        if let Self::UnknownExtension { known, .. } | Self::HoldsIds { known, .. } = &mut self {
+            known.push(' ');
+            known.push_str(others);
+        }
+        self
+    }
+}
+
 impl From<SourceError> for Error {
     fn from(error: SourceError) -> Self {
         let full = matches!(error, SourceError::DiskFull { .. });

@@ -59,21 +59,28 @@ pub(super) fn claims(first: [u8; 4]) -> bool {
 /// The vectors of a file.
 ///
 /// # Errors
-/// `InvalidInput` for kinds without vectors, and for what is cut short or contradicts itself.
+/// `InvalidInput` for kinds without vectors, and for what is cut short, contradicts itself or
+/// goes on behind its end.
 pub(super) fn read(mut fields: Fields) -> Result<Found> {
     let letters = fields.letters("kind")?;
-    let mapped = matches!(&letters, b"IxMp" | b"IxM2");
-    if !mapped {
-        return index(&mut fields, letters);
-    }
-    head(&mut fields)?;
+    let found = match &letters {
+        b"IxMp" | b"IxM2" => mapped(&mut fields)?,
+        _ => index(&mut fields, letters)?,
+    };
+    fields.finish()?;
+    Ok(found)
+}
+
+/// An index whose rows have ids of the caller's.
+fn mapped(fields: &mut Fields) -> Result<Found> {
+    head(fields)?;
     let inner = fields.letters("kind of the mapped index")?;
-    let mut found = index(&mut fields, inner)?;
+    let mut found = index(fields, inner)?;
     let ids = fields.array(WORD, "ids")?;
     if found.ids.is_some() || ids.count != found.rows.count() {
         return Err(fields.refuse("maps ids of an index whose rows are not numbered"));
     }
-    let mut rows = Runs::new(&fields, Grid::even(WORD, WORD));
+    let mut rows = Runs::new(fields, Grid::even(WORD, WORD));
     rows.add(ids.offset, ids.count)?;
     found.ids = Some(rows);
     found.origin.kind += " with ids";

@@ -68,6 +68,19 @@ impl Fields {
         Ok(())
     }
 
+    /// Refuses bytes behind the last field.
+    pub(super) fn finish(&self) -> Result<()> {
+        if self.at == self.length {
+            return Ok(());
+        }
+        Err(self.refuse(format!(
+            "has {} bytes behind its index, which ends at byte {}: is it damaged, or two files in \
+             one?",
+            self.length - self.at,
+            self.at
+        )))
+    }
+
     fn take<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
         let from = self.at;
         self.skip(N as u64, what)?;

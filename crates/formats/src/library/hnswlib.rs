@@ -4,7 +4,7 @@
 //! u64  0, room, elements, bytes of an element, offset of the label, offset of the vector
 //! i32  top level, entry     u64  max degree, that of level 0, M    f64    u64
 //! elements:  u16 degree, flags, neighbours | vector | u64 label
-//! links of the upper levels
+//! links of the upper levels: u32 bytes of each element, and as many
 //! ```
 //!
 //! The file says neither metric nor element type; those of Python are f32.
@@ -62,7 +62,7 @@ pub(super) fn claims(fields: &mut Fields) -> Result<bool> {
 /// The vectors of a file, with labels as ids, without those that were deleted.
 ///
 /// # Errors
-/// `InvalidInput` for what is cut short or contradicts itself.
+/// `InvalidInput` for what is cut short, contradicts itself or goes on behind its end.
 pub(super) fn read(mut fields: Fields, element: ElementType) -> Result<Found> {
     let head = Head::read(&mut fields)?;
     let head = head.ok_or_else(|| fields.refuse("is no index of hnswlib"))?;
@@ -87,6 +87,7 @@ pub(super) fn read(mut fields: Fields, element: ElementType) -> Result<Found> {
             deleted += u64::from(!ends);
         }
     }
+    check_end(&mut fields, &head)?;
     let mut origin = origin("hnswlib", None);
     origin.deleted = deleted;
     Ok(Found {
@@ -96,6 +97,17 @@ pub(super) fn read(mut fields: Fields, element: ElementType) -> Result<Found> {
         rows,
         ids: Some(ids),
     })
+}
+
+/// Refuses a file that does not end with the links of its last element.
+fn check_end(fields: &mut Fields, head: &Head) -> Result<()> {
+    fields.skip(HEAD_BYTES - fields.at(), "head")?;
+    fields.skip(head.elements * head.stride, "elements")?;
+    for _ in 0..head.elements {
+        let bytes = fields.u32("links")?;
+        fields.skip(bytes.into(), "links")?;
+    }
+    fields.finish()
 }
 
 fn is_deleted(fields: &Fields, element: u64) -> Result<bool> {

@@ -1,10 +1,13 @@
 //! Which column of a Parquet file holds the vectors, and which the ids.
 
 use pageway::{ElementType, Error, Result};
-use parquet::basic::{LogicalType, Type as Physical};
+use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use crate::open::Wish;
+
+/// Width and sign of a byte from 0 to 255.
+const UNSIGNED_BYTE: (i8, bool) = (8, false);
 
 /// The columns to read.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +18,8 @@ pub(super) struct Columns {
     /// Whether ids with the highest bit are large, not negative.
     pub(super) ids_are_unsigned: bool,
     pub(super) element: ElementType,
+    /// Whether a value is a byte of eight bits.
+    pub(super) is_packed: bool,
     /// Definition level of a component that is there.
     pub(super) level: i16,
 }
@@ -73,6 +78,7 @@ impl Columns {
             ids,
             ids_are_unsigned: id_leaf.is_some_and(is_unsigned),
             element,
+            is_packed: element == ElementType::Bit && integer(leaf) == Some(UNSIGNED_BYTE),
             level: leaf.max_def_level(),
         })
     }
@@ -81,13 +87,31 @@ impl Columns {
 fn is_list(leaf: &ColumnDescriptor) -> bool {
     let numbers = matches!(
         leaf.physical_type(),
-        Physical::FLOAT | Physical::DOUBLE | Physical::INT32 | Physical::INT64
+        Physical::BOOLEAN | Physical::FLOAT | Physical::DOUBLE | Physical::INT32 | Physical::INT64
     );
     leaf.max_rep_level() == 1 && (numbers || is_half(leaf))
 }
 
 fn is_unsigned(leaf: &ColumnDescriptor) -> bool {
-    matches!(leaf.logical_type_ref(), Some(LogicalType::Integer(int)) if !int.is_signed)
+    matches!(integer(leaf), Some((_, false)))
+}
+
+/// Bits and sign of whole numbers that are marked, in the old way or the new.
+fn integer(leaf: &ColumnDescriptor) -> Option<(i8, bool)> {
+    if let Some(LogicalType::Integer(int)) = leaf.logical_type_ref() {
+        return Some((int.bit_width, int.is_signed));
+    }
+    let marks = [
+        (ConvertedType::UINT_8, UNSIGNED_BYTE),
+        (ConvertedType::UINT_16, (16, false)),
+        (ConvertedType::UINT_32, (32, false)),
+        (ConvertedType::UINT_64, (64, false)),
+        (ConvertedType::INT_8, (8, true)),
+    ];
+    let own = marks
+        .iter()
+        .find(|(mark, _)| *mark == leaf.converted_type());
+    own.map(|(_, kind)| *kind)
 }
 
 fn is_half(leaf: &ColumnDescriptor) -> bool {
@@ -103,16 +127,19 @@ fn element_of(leaf: &ColumnDescriptor) -> Option<ElementType> {
     if is_half(leaf) {
         return Some(ElementType::F16);
     }
-    let floats = matches!(leaf.physical_type(), Physical::FLOAT | Physical::DOUBLE);
-    let natural = floats.then_some(ElementType::F32);
-    natural.or(match leaf.logical_type_ref() {
-        Some(LogicalType::Integer(int)) if int.bit_width == 8 => Some(if int.is_signed {
-            ElementType::I8
-        } else {
-            ElementType::U8
-        }),
-        _ => None,
-    })
+    match leaf.physical_type() {
+        Physical::BOOLEAN => Some(ElementType::Bit),
+        Physical::FLOAT | Physical::DOUBLE => Some(ElementType::F32),
+        Physical::INT32
+        | Physical::INT64
+        | Physical::INT96
+        | Physical::BYTE_ARRAY
+        | Physical::FIXED_LEN_BYTE_ARRAY => match integer(leaf)? {
+            (8, true) => Some(ElementType::I8),
+            UNSIGNED_BYTE => Some(ElementType::U8),
+            _ => None,
+        },
+    }
 }
 
 fn kind(leaf: &ColumnDescriptor) -> String {

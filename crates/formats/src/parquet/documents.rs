@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use super::bytes::Chunks;
 use super::columns::Columns;
-use super::rows::{damaged, failed, open_parquet};
+use super::rows::{check_codecs, damaged, failed, open_parquet};
 use super::value::{Special, value_of};
 use crate::attributes::refused;
 use crate::open::Wish;
@@ -48,9 +48,14 @@ impl Documents {
             let leaves = [Some(chosen.vectors), chosen.ids].into_iter().flatten();
             left_out.extend(leaves.map(|leaf| root_of(&schema.column(leaf)).to_owned()));
         }
+        let is_left_out = |root: &str| left_out.iter().any(|other| other == root);
+        let leaves =
+            (0..schema.num_columns()).filter(|leaf| !is_left_out(root_of(&schema.column(*leaf))));
+        check_codecs(file.metadata(), leaves)
+            .map_err(|words| Error::invalid(format!("{name}: {words}")))?;
         let root = schema.root_schema();
         let kept = root.get_fields().iter();
-        let kept = kept.filter(|field| !left_out.iter().any(|other| other == field.name()));
+        let kept = kept.filter(|field| !is_left_out(field.name()));
         let columns = Type::group_type_builder(root.name())
             .with_fields(kept.cloned().collect())
             .build()

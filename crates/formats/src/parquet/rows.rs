@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use half::f16;
 use pageway::{ElementType, Error, Result, Vfs};
+use parquet::basic::Compression;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
@@ -55,6 +56,9 @@ impl ParquetRows {
         let metadata = file.metadata().file_metadata();
         let columns = Columns::choose(metadata.schema_descr(), &name, wish)?;
         let count = metadata.num_rows().max(0) as u64;
+        let leaves = [Some(columns.vectors), columns.ids];
+        check_codecs(file.metadata(), leaves.into_iter().flatten())
+            .map_err(|words| Error::invalid(format!("{name}: {words}")))?;
         Ok(Self {
             name,
             file,
@@ -91,7 +95,11 @@ impl ParquetRows {
         let first = 1 + starts.take_while(|level| **level != 0).count();
         let dimension = *self.dimension.get_or_insert(first as u32);
         self.check(lists, dimension as usize)?;
-        let element = self.columns.element;
+        let (element, components) = if self.columns.is_packed {
+            (ElementType::U8, dimension * 8)
+        } else {
+            (self.columns.element, dimension)
+        };
         let mut rows = Vec::with_capacity(element.bytes_of(lists.values.len()));
         for (row, values) in (self.row..).zip(lists.values.chunks(dimension as usize)) {
             put(values, element, &mut rows).map_err(|at| {
@@ -101,7 +109,7 @@ impl ParquetRows {
         }
         self.row += lists.records as u64;
         Ok(Batch {
-            dimension,
+            dimension: components,
             rows,
             ids,
         })
@@ -185,6 +193,9 @@ impl ParquetRows {
 impl Lists {
     fn read(&mut self, reader: &mut ColumnReader, records: usize) -> parquet::errors::Result<()> {
         match reader {
+            ColumnReader::BoolColumnReader(own) => {
+                self.read_as(own, records, |v| f64::from(u8::from(*v)))
+            }
             ColumnReader::FloatColumnReader(own) => self.read_as(own, records, |v| (*v).into()),
             ColumnReader::DoubleColumnReader(own) => self.read_as(own, records, |v| *v),
             ColumnReader::Int32ColumnReader(own) => self.read_as(own, records, |v| (*v).into()),
@@ -195,9 +206,7 @@ impl Lists {
                     f16::from_le_bytes(bytes.unwrap_or_default()).into()
                 })
             }
-            ColumnReader::BoolColumnReader(_)
-            | ColumnReader::Int96ColumnReader(_)
-            | ColumnReader::ByteArrayColumnReader(_) => {
+            ColumnReader::Int96ColumnReader(_) | ColumnReader::ByteArrayColumnReader(_) => {
                 Err(ParquetError::General("holds no numbers".to_owned()))
             }
         }
@@ -293,10 +302,83 @@ fn check_places(metadata: &ParquetMetaData, length: u64) -> std::result::Result<
     Ok(())
 }
 
+/// Compression that is undone.
+const CODECS: &str = if cfg!(feature = "zstd") {
+    "gzip, LZ4, snappy and zstd"
+} else {
+    "gzip, LZ4 and snappy"
+};
+
+/// Refuses columns that are compressed in a way that is not undone, by the places of their leaves.
+pub(super) fn check_codecs(
+    metadata: &ParquetMetaData,
+    leaves: impl Iterator<Item = usize>,
+) -> std::result::Result<(), String> {
+    let groups = metadata.row_groups();
+    for part in leaves.flat_map(|leaf| groups.iter().filter_map(move |one| one.columns().get(leaf)))
+    {
+        let codec = match part.compression() {
+            Compression::BROTLI(_) => "brotli",
+            Compression::LZO => "LZO",
+            Compression::ZSTD(_) if !cfg!(feature = "zstd") => "zstd",
+            Compression::UNCOMPRESSED
+            | Compression::SNAPPY
+            | Compression::GZIP(_)
+            | Compression::LZ4
+            | Compression::LZ4_RAW
+            | Compression::ZSTD(_) => continue,
+        };
+        let column = part.column_path();
+        return Err(format!(
+            "column {column} is compressed with {codec}, which is not read; {CODECS} are: write \
+             the file with one of these, or without compression"
+        ));
+    }
+    Ok(())
+}
+
 pub(super) fn damaged(name: &str, words: &str) -> Error {
     Error::invalid(format!("{name}: cannot be read as Parquet: {words}"))
 }
 
 pub(super) fn failed(name: &str, error: &ParquetError) -> Error {
     Error::invalid(format!("{name}: cannot be read as Parquet: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::basic::{BrotliLevel, GzipLevel};
+    use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData};
+    use parquet::schema::parser::parse_message_type;
+    use parquet::schema::types::SchemaDescriptor;
+
+    use super::*;
+
+    /// Of a file with two columns, compressed so.
+    fn metadata(codecs: [Compression; 2]) -> ParquetMetaData {
+        let root = parse_message_type("message m { required int64 a; required int64 b; }");
+        let schema = Arc::new(SchemaDescriptor::new(Arc::new(root.unwrap())));
+        let parts = codecs.iter().enumerate().map(|(at, codec)| {
+            let part = ColumnChunkMetaData::builder(schema.column(at));
+            part.set_compression(*codec).build().unwrap()
+        });
+        let group = RowGroupMetaData::builder(Arc::clone(&schema));
+        let group = group.set_column_metadata(parts.collect()).build().unwrap();
+        let file = FileMetaData::new(1, 0, None, None, schema, None);
+        ParquetMetaData::new(file, vec![group])
+    }
+
+    #[test]
+    fn compression_that_is_not_undone_is_named_where_it_is_read() {
+        let brotli = Compression::BROTLI(BrotliLevel::default());
+        let mixed = metadata([Compression::GZIP(GzipLevel::default()), brotli]);
+        assert_eq!(check_codecs(&mixed, [0].into_iter()), Ok(()));
+        let words = check_codecs(&mixed, [0, 1].into_iter()).unwrap_err();
+        assert!(
+            words.contains("column \"b\" is compressed with brotli"),
+            "{words}"
+        );
+        assert!(words.contains("gzip"), "{words}");
+        assert!(check_codecs(&metadata([Compression::LZO; 2]), 0..2).is_err());
+    }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Call<'c> {
     pub(crate) resources: &'c ResourceArguments,
     /// Threads and interleave are those of the resources.
     pub(crate) options: SearchOptions,
+    /// Whether fewer results per query will do where memory has no room for as many.
+    pub(crate) yields: bool,
     /// Whether to compare with a scan of the index.
     pub(crate) scans: bool,
     /// First queries whose answers are shown.
@@ -31,6 +33,8 @@ pub(crate) struct Call<'c> {
 pub(crate) struct Answered {
     pub(crate) index: Index,
     pub(crate) searched: Searched,
+    /// What was searched with.
+    options: SearchOptions,
     shown: Vec<Shown>,
     open_ms: f64,
     /// Until it was open, and until now; of an index in object storage.
@@ -43,7 +47,7 @@ impl Call<'_> {
         let queries = self.files.open_queries(&session.progress)?;
         let started = system::now();
         let place = self.files.cache.place(self.files.index())?;
-        let index = self.open(&place)?;
+        let (index, options) = self.open(&place)?;
         let open_ms = started.elapsed().as_secs_f64() * 1e3;
         let at_open = place.requests();
         let queries = system::in_float_type(queries, index.shape().element)?;
@@ -51,14 +55,13 @@ impl Call<'_> {
         let reference = self.reference(&index, &queries, session)?;
         let out = self.files.out.as_deref();
         let mut out = out
-            .map(|path| ResultsFile::create(path, queries.count(), &self.options))
+            .map(|path| ResultsFile::create(path, queries.count(), &options))
             .transpose()?;
         let workload = Workload {
             index: &index,
             queries: &queries,
             reference: &reference,
-            options: self
-                .options
+            options: options
                 .with_strategy(self.files.filter_strategy)
                 .with_threads(self.resources.threads)
                 .with_interleave(self.resources.interleave),
@@ -76,16 +79,35 @@ impl Call<'_> {
         Ok(Answered {
             index,
             searched,
+            options,
             shown,
             open_ms,
             requests: at_open.zip(place.requests()),
         })
     }
 
+    /// Opens the index, with room for as many results as are wanted or, where fewer will do, as
+    /// memory has room for: half as many, and half of that, no fewer than the list begins with.
+    fn open(&self, place: &Place) -> Result<(Index, SearchOptions)> {
+        let mut options = self.options;
+        let least = match (self.yields, options.effort) {
+            (true, Effort::ListSize(size)) => size.max(1).min(options.k),
+            _ => options.k,
+        };
+        loop {
+            match self.open_for(place, &options) {
+                Err(error) if error.kind() == ErrorKind::InvalidInput && options.k > least => {
+                    options.k = (options.k / 2).max(least);
+                }
+                opened => return Ok((opened?, options)),
+            }
+        }
+    }
+
     /// Memory is divided at open. Within a radius it is for as many results, and as long a list, as
     /// there may be.
-    fn open(&self, place: &Place) -> Result<Index> {
-        let (resources, search) = (self.resources, &self.options);
+    fn open_for(&self, place: &Place, search: &SearchOptions) -> Result<Index> {
+        let resources = self.resources;
         let effort = match (search.radius, search.effort) {
             (Some(_), Effort::ListSize(size)) => Effort::ListSize(size.max(search.k)),
             (_, effort) => effort,
@@ -122,7 +144,8 @@ impl Call<'_> {
 impl Answered {
     /// What there is to say.
     pub(crate) fn report(&self, call: &Call<'_>) -> Result<Outcome> {
-        let report = Report::new(&self.index, &self.searched, &call.options, self.open_ms)
+        let report = Report::new(&self.index, &self.searched, &self.options, self.open_ms)
+            .with_wanted(call.options.k)
             .with_requests(self.requests);
         let mut text: String = self.shown.iter().map(|one| one.line() + "\n").collect();
         if !text.is_empty() {

@@ -151,9 +151,14 @@ struct Nearest {
 #[derive(Serialize)]
 struct Within {
     radius: f32,
+    /// Results per query at most.
+    limit: u32,
+    /// The limit that was wanted, where memory has no room for it.
+    #[serde(skip)]
+    wanted: Option<u32>,
     /// Mean results per query.
     results_per_query: f64,
-    /// Queries with as many results as --limit allows: there may be more.
+    /// Queries with as many results as the limit allows: there may be more.
     truncated: u64,
     /// Mean share of the true results that was found; null without truth, and where no query has a
     /// true result.
@@ -173,7 +178,7 @@ impl Report {
     ) -> Self {
         let quality = match options.radius {
             None => Quality::Nearest(Nearest::new(searched, options.k)),
-            Some(radius) => Quality::Within(Within::new(searched, radius)),
+            Some(radius) => Quality::Within(Within::new(searched, (radius, options.k))),
         };
         Self {
             queries: searched.run.queries,
@@ -185,6 +190,14 @@ impl Report {
             requests: None,
             answers: Vec::new(),
         }
+    }
+
+    /// With the limit of a search within a radius that was wanted.
+    pub(super) fn with_wanted(mut self, limit: u32) -> Self {
+        if let Quality::Within(within) = &mut self.quality {
+            within.wanted = Some(limit).filter(|limit| *limit > within.limit);
+        }
+        self
     }
 
     /// With requests until the index was open, and until the end.
@@ -300,10 +313,12 @@ impl Nearest {
 }
 
 impl Within {
-    fn new(searched: &Searched, radius: f32) -> Self {
+    fn new(searched: &Searched, (radius, limit): (f32, u32)) -> Self {
         let score = searched.precision.as_ref();
         Self {
             radius,
+            limit,
+            wanted: None,
             results_per_query: searched.run.per_query(searched.results),
             truncated: searched.truncated,
             average_precision: score.and_then(RangeScore::mean),
@@ -318,9 +333,15 @@ impl Within {
             0 => mean,
             cut => format!("{mean}; {} queries reached --limit", text::count(cut)),
         };
-        Facts::new()
+        let facts = Facts::new()
             .fact("avg. precision", self.describe())
-            .fact("results/query", results)
+            .fact("results/query", results);
+        let Some(wanted) = self.wanted else {
+            return facts;
+        };
+        let [limit, wanted] = [self.limit, wanted].map(|limit| text::count(limit.into()));
+        let words = format!("{limit}, as memory has no room for {wanted}: give more --memory");
+        facts.fact("limit", words)
     }
 
     fn describe(&self) -> String {

@@ -96,6 +96,7 @@ impl SearchArguments {
             files: &self.files,
             resources: &self.resources,
             options: self.effort.options(),
+            yields: false,
             scans: false,
             show: self.show,
             recorded: self.trace.queries(),
