@@ -173,12 +173,10 @@ impl<'q> Coder<'q> {
         quantizer.layout.values(&self.numbers, &mut self.rotated);
         let to_offset = f64::from(rescale) * dot(&self.rotated, offset);
         // What rounding took from the product with the residual itself: near vectors see the same.
-        // Under the inner product a query may be of any length, and what is near does not tell it.
         let lost = (f64::from(rescale) - parts.rescale) * fit.product;
         let add = match quantizer.metric {
             Guide::L2 => self.energy() + 2.0 * (to_offset + lost),
-            Guide::Cosine => to_offset + lost - dot(&self.residual, centre),
-            Guide::InnerProduct => to_offset - dot(&self.residual, centre),
+            Guide::InnerProduct | Guide::Cosine => to_offset + lost - dot(&self.residual, centre),
         };
         let unit = f64::from(rescale) * f64::from(quantizer.error_unit);
         let error = (parts.error + parts.outside).sqrt();

@@ -18,7 +18,7 @@ pub(super) struct Errors {
     /// How many times an estimate is a squared distance; 0 where it is none.
     per_square: f64,
     /// How many times the squared length of a residual is in the product with a query equal to its
-    /// vector, which codes see exactly; 0 where they do not.
+    /// vector, which codes see exactly; 0 where queries are seldom that.
     seen_along: f64,
     /// How many times as far off what lies outside of axes is, squared, of a vector equal to the
     /// query as of others.
@@ -95,18 +95,24 @@ impl Errors {
         let fixed = outside + rescale * rescale * self.rounding;
         let half = inside * slope / 2.0;
         let code = half + (half * half + inside * across + fixed).sqrt();
-        (self.epsilon * code.max(self.rounded((add, energy), centroid, estimate))) as f32
+        (self.epsilon * code.max(self.rounded((add, rescale, energy), centroid, estimate))) as f32
     }
 
     /// Standard deviation of an estimate by the rounding of its factors and of sums: far below the
     /// error of a code, but where few axes have many bits, which see nearly all of a residual.
-    fn rounded(&self, (add, energy): (f64, f64), centroid: Centroid, estimate: f64) -> f64 {
+    fn rounded(
+        &self,
+        (add, rescale, energy): (f64, f64, f64),
+        centroid: Centroid,
+        estimate: f64,
+    ) -> f64 {
         let start = f64::from(centroid.add);
         let product = start + add - estimate;
         let along = if self.seen_along > 0.0 {
             product - self.seen_along * self.residual(add, centroid)
         } else {
-            product
+            // Codes see a residual exactly, and a query may be of any length beside it.
+            product.abs() + rescale * rescale * energy
         };
         // Where the residual is not known, what is not seen along it is not either.
         let rescale = if along.is_nan() {
