@@ -154,7 +154,9 @@ fn products_with_rows_far_longer_than_the_query_are_in_their_bounds() {
         let mut values = normal(540, dimension, 10);
         for (number, row) in values.chunks_exact_mut(dimension).enumerate() {
             let scale = 10_f32.powf((number * 7 % 61) as f32 / 10.0 - 3.0);
-            row.iter_mut().for_each(|value| *value *= scale);
+            for value in row {
+                *value *= scale;
+            }
         }
         let (queries, rows) = values.split_at(40 * dimension);
         let spec = spec(code_bytes, Rotation::Principal);
