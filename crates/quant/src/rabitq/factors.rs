@@ -39,6 +39,35 @@ impl FactorWidth {
             Self::Single => 8,
         }
     }
+
+    /// By how much its factors are off by rounding.
+    pub(super) const fn rounding(self) -> FactorRounding {
+        match self {
+            Self::Half => FactorRounding {
+                add: ROUNDED / 1024.0,
+                least_add: ROUNDED / 16_777_216.0,
+                rescale: ROUNDED / 128.0,
+            },
+            Self::Single => FactorRounding {
+                add: 0.0,
+                least_add: 0.0,
+                rescale: ROUNDED / 524_288.0,
+            },
+        }
+    }
+}
+
+/// Standard deviation of what is rounded to whole numbers: the root of a twelfth.
+const ROUNDED: f64 = 0.288_675;
+
+/// Standard deviations of factors by their rounding.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FactorRounding {
+    /// Of `add`, per value, and in units of the energy at least.
+    pub(super) add: f64,
+    pub(super) least_add: f64,
+    /// Of `rescale`, per value.
+    pub(super) rescale: f64,
 }
 
 /// The factors of one code.

@@ -136,6 +136,10 @@ impl Grid {
             return 0.0;
         }
         let expected = (self.length / energy.sqrt()) as f32;
+        // All scales have the direction of one axis.
+        if y.len() == 1 {
+            return expected;
+        }
         let coarse = self.best_of(expected, &SCALES, (expected, Fit::default()));
         self.best_of(coarse.0, &FINE_SCALES, coarse).0
     }

@@ -96,7 +96,7 @@ impl RaBitQScorer {
             integers: vec![0; bits],
             centroids: vec![Centroid::default(); quantizer.centroids()],
             estimator: Estimator::default(),
-            errors: Errors::new(Self::EPSILON),
+            errors: Errors::new(Self::EPSILON, quantizer.layout.factors),
         }
     }
 

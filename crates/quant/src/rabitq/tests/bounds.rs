@@ -5,7 +5,7 @@ use pageway_types::Guide;
 use super::fixture::{
     METRICS, ROTATIONS, bytes_for, encode, exact, kernels, normal, sample, score, spec, train,
 };
-use crate::rabitq::{RaBitQScorer, Rotation};
+use crate::rabitq::{RaBitQScorer, RaBitQuantizer, Rotation};
 use crate::{CodeBatch, CodeScorer};
 
 #[test]
@@ -115,4 +115,78 @@ fn the_width_of_bounds_follows_epsilon() {
     let codes = codes.chunks(quantizer.code_bytes()).zip(&estimates);
     let again: Vec<f32> = codes.map(|(c, e)| scorer.code_error(c, *e)).collect();
     assert_eq!(again, errors);
+}
+
+/// The farthest that an estimate is off, in standard errors that are told of it.
+fn farthest(quantizer: &RaBitQuantizer, queries: &[f32], rows: &[f32]) -> f64 {
+    let dimension = quantizer.dimension();
+    let codes = encode(quantizer, rows);
+    let mut farthest = 0.0_f64;
+    for query in queries.chunks_exact(dimension) {
+        let (estimates, errors) = score(quantizer, query, &codes);
+        let told = estimates.iter().zip(&errors);
+        for (row, (estimate, error)) in rows.chunks_exact(dimension).zip(told) {
+            let gap = f64::from(*estimate) - exact(quantizer.metric(), query, row);
+            let deviation = f64::from(error / RaBitQScorer::EPSILON);
+            farthest = farthest.max(gap.abs() / deviation);
+        }
+    }
+    farthest
+}
+
+#[test]
+fn rounded_factors_of_one_axis_are_in_their_bounds() {
+    let values = normal(540, 1, 9);
+    let (queries, rows) = values.split_at(40);
+    for metric in METRICS {
+        for code_bytes in [5, 9] {
+            let spec = spec(code_bytes, Rotation::Principal);
+            let quantizer = train(&sample(&values, 1, metric), &spec);
+            let off = farthest(&quantizer, queries, rows);
+            assert!(off < 4.5, "{metric} {code_bytes}: {off}");
+        }
+    }
+}
+
+#[test]
+fn products_with_rows_far_longer_than_the_query_are_in_their_bounds() {
+    for (dimension, code_bytes) in [(1, 5), (1, 9), (3, 6), (3, 11), (32, 16), (32, 40)] {
+        let mut values = normal(540, dimension, 10);
+        for (number, row) in values.chunks_exact_mut(dimension).enumerate() {
+            let scale = 10_f32.powf((number * 7 % 61) as f32 / 10.0 - 3.0);
+            for value in row {
+                *value *= scale;
+            }
+        }
+        let (queries, rows) = values.split_at(40 * dimension);
+        let spec = spec(code_bytes, Rotation::Principal);
+        let quantizer = train(&sample(&values, dimension, Guide::InnerProduct), &spec);
+        let off = farthest(&quantizer, queries, rows);
+        assert!(off < 7.0, "{dimension} {code_bytes}: {off}");
+    }
+}
+
+#[test]
+fn bounds_go_with_the_scale_of_vectors() {
+    let values = normal(300, 16, 11);
+    let told = |metric: Guide, power: i32| {
+        let scale = 2.0_f32.powi(power);
+        let scaled: Vec<f32> = values.iter().map(|value| value * scale).collect();
+        let quantizer = train(&sample(&scaled, 16, metric), &spec(12, Rotation::Principal));
+        let (_, errors) = score(&quantizer, &scaled[..16], &encode(&quantizer, &scaled));
+        let per_square = f64::from(scale).powi(-2);
+        let errors = errors.iter().map(|error| f64::from(*error) * per_square);
+        errors.collect::<Vec<f64>>()
+    };
+    for metric in [Guide::L2, Guide::InnerProduct] {
+        let usual = told(metric, 0);
+        for power in [-44, -30, 30, 44] {
+            for (own, usual) in told(metric, power).iter().zip(&usual) {
+                assert!(
+                    (own / usual - 1.0).abs() < 1e-4,
+                    "{metric} {power}: {own} {usual}"
+                );
+            }
+        }
+    }
 }
