@@ -343,7 +343,7 @@ mod tests {
         let memory = OpenMemory {
             search: 16 << 20,
             update: 32 << 20,
-            build: 16 << 20,
+            build: Some(16 << 20),
             threads: 1,
             latency_target: None,
             can_grow: false,
