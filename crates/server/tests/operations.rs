@@ -405,6 +405,18 @@ fn payloads_are_changed() {
     let all = json!({"payload": {"only": 1}, "points": [2]});
     done(server.put(&format!("{base}?wait=true"), &all));
     assert_eq!(payload(2), json!({"only": 1}));
+    let keyed = json!({"payload": {"all": 2}, "key": "only", "points": [2]});
+    done(server.put(&format!("{base}?wait=true"), &keyed));
+    assert_eq!(payload(2), json!({"all": 2}), "a key says nothing here");
+    for key in ["", "a[", "a..b"] {
+        let wrong = json!({"payload": {"a": 1}, "key": key, "points": [2]});
+        for method in ["PUT", "POST"] {
+            server
+                .ask_with((method, base), &[], &wrong.to_string())
+                .error(400);
+        }
+    }
+    done(server.put(&format!("{base}?wait=true"), &all));
     let keys = json!({"keys": ["k", "m.w"], "points": [3]});
     done(server.post(&format!("{base}/delete?wait=true"), &keys));
     assert_eq!(payload(3), json!({"n": 3, "m": {}}));
