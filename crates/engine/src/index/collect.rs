@@ -1,7 +1,7 @@
 //! Answers, and how they come into the order of the queries.
 
 use crate::execution::driver::Outcomes;
-use crate::execution::{Neighbor, QueryStats};
+use crate::execution::{AnswerOrder, Neighbor, QueryStats, answer_order};
 use crate::options::{Answers, SearchSettings};
 
 /// An answer, wherever it was found.
@@ -13,6 +13,13 @@ pub(super) struct Answer {
     pub(super) distance: f32,
     /// By how much the distance may be off.
     pub(super) error: f32,
+}
+
+impl Answer {
+    /// Its place among others.
+    pub(super) fn order(&self) -> AnswerOrder {
+        answer_order(self.distance, self.id, self.node)
+    }
 }
 
 impl From<&Neighbor> for Answer {
