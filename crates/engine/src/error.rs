@@ -95,10 +95,23 @@ impl ErrorKind {
     }
 }
 
+/// Memory of an open index that is too small for what was asked.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum MemoryLack {
+    /// That which is set aside for searches.
+    Searches,
+    /// That for updates: the index does not open to be changed with less than so many bytes.
+    Updates(u64),
+    /// That of rows which wait to be flushed: their attributes do not fit.
+    Rows,
+}
+
 /// An error of the engine.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
+    lack: Option<MemoryLack>,
     context: String,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -111,6 +124,7 @@ impl Error {
     pub fn new(kind: ErrorKind, context: impl Into<String>) -> Self {
         Self {
             kind,
+            lack: None,
             context: context.into(),
             source: None,
         }
@@ -119,6 +133,19 @@ impl Error {
     /// Shorthand for the most common kind.
     pub fn invalid(context: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidInput, context)
+    }
+
+    /// `InvalidInput` for want of memory.
+    pub(crate) fn lacking(lack: MemoryLack, context: impl Into<String>) -> Self {
+        Self {
+            lack: Some(lack),
+            ..Self::invalid(context)
+        }
+    }
+
+    /// The memory that was too small, where that is what was wrong.
+    pub const fn lack(&self) -> Option<MemoryLack> {
+        self.lack
     }
 
     /// The kind.
@@ -162,6 +189,7 @@ impl Error {
     ) -> Self {
         Self {
             kind,
+            lack: None,
             context: source.to_string(),
             source: Some(Box::new(source)),
         }

@@ -83,6 +83,11 @@ impl Filter {
 
     /// Whether a row matches that has this id and these attributes, as JSON. What is no document
     /// stands for none.
+    pub fn matches(&self, id: u64, attributes: Option<&str>) -> bool {
+        self.matches_row(id, attributes.map(str::as_bytes))
+    }
+
+    /// The same of bytes.
     pub(crate) fn matches_row(&self, id: u64, json: Option<&[u8]>) -> bool {
         if self.ids.as_ref().is_some_and(|ids| !ids.contains(id)) {
             return false;

@@ -74,7 +74,7 @@ pub use calibration::{
 pub use doctor::{
     CpuReport, DepthReading, DoctorOptions, DoctorReport, SyncReading, SyncReport, doctor,
 };
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, MemoryLack, Result};
 pub use execution::{HeldOut, NodeSet, QueryStats, Tolerance};
 pub use filter::{Filter, FilterReport, Strategy};
 pub use index::{

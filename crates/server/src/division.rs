@@ -1,13 +1,35 @@
 //! How much memory the searches and the changes of each index of a collection have, and more of it
 //! where that is too little.
 
+use pageway::MemoryLack;
+
 use crate::failure::Failure;
 
-/// Eighths of the memory for changes that flushes and merges have at first; those that let most
-/// rows wait where memory is little; and those that flush long vectors.
-const USUAL_EIGHTHS: u64 = 4;
-const ROWS_EIGHTHS: u64 = 6;
-const MOST_EIGHTHS: u64 = 7;
+/// How the memory for changes is divided between flushes and merges, and rows that wait for them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub(crate) enum UpdateParts {
+    /// In halves.
+    #[default]
+    Usual,
+    /// So that most rows wait where memory is little.
+    Rows,
+    /// So that long vectors are flushed.
+    Flushes,
+    /// As the index divides it, which works with the least.
+    Least,
+}
+
+impl UpdateParts {
+    /// That of flushes and merges, where the index does not choose it.
+    const fn build_bytes(self, update: u64) -> Option<u64> {
+        match self {
+            Self::Usual => Some(update / 2),
+            Self::Rows => Some(update * 6 / 8),
+            Self::Flushes => Some(update * 7 / 8),
+            Self::Least => None,
+        }
+    }
+}
 
 /// What the memory of a collection is too small for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,8 +46,7 @@ pub(crate) struct Share {
     pub(crate) search: u64,
     /// Of its changes.
     pub(crate) update: u64,
-    /// Eighths of that for flushes and merges; the others are for rows that wait.
-    pub(crate) eighths: u64,
+    pub(crate) parts: UpdateParts,
 }
 
 impl Share {
@@ -34,9 +55,9 @@ impl Share {
         self.search + self.update
     }
 
-    /// That of flushes and merges.
-    pub(crate) const fn build_bytes(self) -> u64 {
-        self.update * self.eighths / 8
+    /// That of flushes and merges, where the index does not choose it.
+    pub(crate) const fn build_bytes(self) -> Option<u64> {
+        self.parts.build_bytes(self.update)
     }
 }
 
@@ -57,33 +78,38 @@ impl Bounds {
         Share {
             search,
             update: wished.update.min(self.room.saturating_sub(search)),
-            eighths: wished.eighths.max(USUAL_EIGHTHS),
+            parts: wished.parts,
         }
     }
 
     /// More of what an index did not open for want of; none where there is no more.
     pub(crate) fn more(self, share: Share, failure: &Failure) -> Option<Share> {
-        if failure.lacks_room() {
-            return self.more_rows(share);
-        }
-        if !failure.lacks_update_memory() {
-            return (share.search < self.search).then(|| {
+        match failure.lack {
+            Some(MemoryLack::Rows) => self.more_rows(share),
+            Some(MemoryLack::Updates(_)) => self.more_for_updates(share),
+            _ => (share.search < self.search).then(|| {
                 let search = 2 * share.search;
                 self.clamp(Share { search, ..share })
-            });
+            }),
         }
-        let is_thin = share.eighths == MOST_EIGHTHS;
-        let limit = if is_thin { self.room } else { self.fair };
-        let eighths = MOST_EIGHTHS;
-        let other = (!is_thin).then_some(Share { eighths, ..share });
+    }
+
+    /// More for updates, or other parts of it; none where there is no more.
+    fn more_for_updates(self, share: Share) -> Option<Share> {
+        let (limit, parts) = match share.parts {
+            UpdateParts::Usual | UpdateParts::Rows => (self.fair, Some(UpdateParts::Flushes)),
+            UpdateParts::Flushes => (self.room, Some(UpdateParts::Least)),
+            UpdateParts::Least => (self.room, None),
+        };
+        let other = parts.map(|parts| Share { parts, ..share });
         more_update(share, limit).or(other)
     }
 
     /// More for rows that wait; none where there is no more.
     pub(crate) fn more_rows(self, share: Share) -> Option<Share> {
-        if share.eighths < ROWS_EIGHTHS {
-            let eighths = ROWS_EIGHTHS;
-            return Some(Share { eighths, ..share });
+        if share.parts < UpdateParts::Rows {
+            let parts = UpdateParts::Rows;
+            return Some(Share { parts, ..share });
         }
         more_update(share, self.room)
     }
@@ -125,16 +151,16 @@ mod tests {
         let mut share = BOUNDS.clamp(Share {
             search: 20,
             update: 40,
-            eighths: 0,
+            parts: UpdateParts::default(),
         });
-        assert_eq!(share.build_bytes(), 20);
+        assert_eq!(share.build_bytes(), Some(20));
         let mut updates = Vec::new();
         while let Some(more) = BOUNDS.more_rows(share) {
             share = more;
             updates.push(share.update);
         }
         assert_eq!(updates, [40, 51, 64, 80]);
-        assert_eq!((share.bytes(), share.build_bytes()), (100, 60));
+        assert_eq!((share.bytes(), share.build_bytes()), (100, Some(60)));
         assert_eq!(BOUNDS.more_of(share, Lack::Rows), share);
     }
 
@@ -143,28 +169,30 @@ mod tests {
         let share = Share {
             search: 20,
             update: 60,
-            eighths: 4,
+            parts: UpdateParts::Usual,
         };
-        let more = |words: &str, share| BOUNDS.more(share, &Failure::wrong(words));
-        let thin = more("memory for updates", share).unwrap();
-        assert_eq!((thin.update, thin.eighths), (60, 7), "fair is enough");
-        let all = more("memory for updates", thin).unwrap();
-        assert_eq!(
-            (all.update, more("memory for updates", all)),
-            (76, Some(Share { update: 80, ..all }))
-        );
-        let searches = more("searches", share).unwrap();
+        let more = |lack, share| {
+            let failure = Failure::wrong("");
+            BOUNDS.more(share, &Failure { lack, ..failure })
+        };
+        let updates = |share| more(Some(MemoryLack::Updates(7)), share);
+        let thin = updates(share).unwrap();
+        let flushes = UpdateParts::Flushes;
+        assert_eq!((thin.update, thin.parts), (60, flushes), "fair is enough");
+        let more_of_it = updates(thin).unwrap();
+        assert_eq!((more_of_it.update, more_of_it.parts), (76, flushes));
+        let all = updates(more_of_it).unwrap();
+        assert_eq!((all.update, all.parts), (80, flushes));
+        let least = updates(all).unwrap();
+        assert_eq!((least.update, least.build_bytes()), (80, None));
+        assert_eq!(updates(least), None);
+        let searches = more(None, share).unwrap();
         assert_eq!((searches.search, searches.update), (40, 60));
-        assert_eq!(
-            more(
-                "searches",
-                Share {
-                    search: 50,
-                    ..share
-                }
-            ),
-            None
-        );
+        let full = Share {
+            search: 50,
+            ..share
+        };
+        assert_eq!(more(None, full), None);
         let both = BOUNDS.more_of(share, Lack::Other);
         assert_eq!((both.search, both.update), (40, 60));
     }

@@ -1,6 +1,6 @@
 //! What a request is refused with: a status code and a text, in the words that clients know.
 
-use pageway::ErrorKind;
+use pageway::{ErrorKind, MemoryLack};
 
 /// Why a request has no result.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -9,16 +9,19 @@ pub struct Failure {
     pub status: u16,
     /// What is wrong, and what to do.
     pub text: String,
+    /// The memory of an index that was too small, where that is what was wrong.
+    pub(crate) lack: Option<MemoryLack>,
 }
 
 /// The result of an operation.
 pub type Outcome<T> = std::result::Result<T, Failure>;
 
 impl Failure {
-    fn new(status: u16, text: impl Into<String>) -> Self {
+    pub(crate) fn new(status: u16, text: impl Into<String>) -> Self {
         Self {
             status,
             text: text.into(),
+            lack: None,
         }
     }
 
@@ -235,38 +238,15 @@ impl Failure {
     }
 }
 
-/// What the engine says of too little memory for changes, and for a search.
-const UPDATE_WORDS: &str = "memory for updates";
-const ROOM_WORDS: &str = "open the index with more memory for updates";
-const SEARCH_WORDS: &str = "set aside for searches: open it with this list size";
-
-impl Failure {
-    /// Whether an index did not open for want of memory for its changes.
-    pub(crate) fn lacks_update_memory(&self) -> bool {
-        self.status == 400 && self.text.contains(UPDATE_WORDS)
-    }
-
-    /// Whether what is in a log does not fit the memory for changes of the index it belongs to.
-    pub(crate) fn lacks_room(&self) -> bool {
-        self.status == 400 && self.text.contains(ROOM_WORDS)
-    }
-
-    /// Whether a search takes more memory than its index has for searches.
-    pub(crate) fn lacks_search_memory(&self) -> bool {
-        self.status == 507 && self.text.contains(SEARCH_WORDS)
-    }
-}
-
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "all others are our own fault"
 )]
 impl From<pageway::Error> for Failure {
     fn from(error: pageway::Error) -> Self {
-        match error.kind() {
-            ErrorKind::InvalidInput if error.context().contains(SEARCH_WORDS) => {
-                Self::no_memory(error)
-            }
+        let lack = error.lack();
+        let failure = match error.kind() {
+            ErrorKind::InvalidInput if lack == Some(MemoryLack::Searches) => Self::no_memory(error),
             ErrorKind::InvalidInput | ErrorKind::Unsupported => Self::wrong(error),
             ErrorKind::NotFound => Self::not_found(error),
             ErrorKind::TimedOut => Self::timeout(),
@@ -274,7 +254,8 @@ impl From<pageway::Error> for Failure {
             ErrorKind::OutOfMemory => Self::no_memory(error),
             ErrorKind::Busy | ErrorKind::Cancelled => Self::new(503, error.to_string()),
             _ => Self::internal(error),
-        }
+        };
+        Self { lack, ..failure }
     }
 }
 

@@ -10,11 +10,15 @@ use clap::Args;
 use pageway::{Error, MemoryWish, Result};
 use pageway_server::{Keys, Level, Log, Tls, listen, read_file, with_origins};
 use serde_json::{Value, json};
+use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// Bytes of a key at most.
 const MAX_KEY_BYTES: u64 = 4096;
+/// Part of the time that requests have to end, which changes and logs have after that.
+const CLOSE_PART: u32 = 3;
 
 /// Where and to whom to listen.
 #[derive(Debug, Args)]
@@ -39,6 +43,9 @@ pub(crate) struct ListenArguments {
     /// File in TOML with any of these options; what is given here counts more
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Seconds that requests have to end after SIGTERM; a third as long again, and the process ends
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    stop_time: f64,
     #[command(flatten)]
     log: LogArguments,
 }
@@ -125,7 +132,7 @@ impl ListenArguments {
         stop: impl FnOnce() + Send + 'static,
         more: Value,
     ) -> Result<()> {
-        let log = self.log();
+        let (log, stop_time) = (self.log(), seconds("--stop-time", self.stop_time)?);
         let router = with_origins(router, &self.cors_origins)?;
         let tls = self.tls()?.map(Arc::new);
         let listening = listen(self.listen).await;
@@ -137,25 +144,48 @@ impl ListenArguments {
         }
         log.tell(Level::Info, "listening", told);
         let (own_stop, stops) = oneshot::channel();
-        let (mut terminate, mut interrupt) = (
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::interrupt())?,
-        );
-        tokio::spawn(async move {
-            first(&mut terminate, &mut interrupt).await;
-            log.tell(Level::Info, "stopping", json!({}));
+        let stop = || {
             stop();
             let _ = own_stop.send(());
-            // Who asks twice does not want to wait: what is acknowledged is in the logs.
-            first(&mut terminate, &mut interrupt).await;
-            std::process::exit(1);
-        });
+        };
+        heed_signals((log, stop_time), stop)?;
         if let Some(tls) = &tls {
             tokio::spawn(reload(Arc::clone(tls), signal(SignalKind::hangup())?, log));
         }
+        let listening = listening.with_stop_time(stop_time);
         listening.serve(router, tls, stops).await;
         Ok(())
     }
+}
+
+/// Has a thread wait for signals for as long as the process lives. At the first it begins to stop;
+/// at the second, or when the time for that is up, the process ends: who asks twice does not want
+/// to wait, and what is acknowledged is in the logs.
+fn heed_signals(
+    (log, stop_time): (Log, Duration),
+    stop: impl FnOnce() + Send + 'static,
+) -> Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let entered = runtime.enter();
+    let (mut terminate, mut interrupt) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+    );
+    drop(entered);
+    let heed = async move {
+        first(&mut terminate, &mut interrupt).await;
+        log.tell(Level::Info, "stopping", json!({}));
+        stop();
+        let most = stop_time + stop_time / CLOSE_PART;
+        let again = timeout(most, first(&mut terminate, &mut interrupt)).await;
+        if again.is_err() {
+            log.tell(Level::Warn, "stopped in the midst of changes", json!({}));
+        }
+        std::process::exit(1);
+    };
+    let thread = std::thread::Builder::new().name("signals".to_owned());
+    thread.spawn(move || runtime.block_on(heed))?;
+    Ok(())
 }
 
 /// Bytes of memory, not fewer than a program takes.

@@ -40,6 +40,14 @@ pub struct ServiceOptions {
 /// Part of the memory that is for requests: their bodies and their answers.
 const REQUEST_PART: u64 = 8;
 
+/// Memory of a server whose collections have so many bytes, in whole megabytes.
+pub(crate) fn memory_for(collections: u64) -> u64 {
+    let whole = collections
+        .div_ceil(REQUEST_PART - 1)
+        .saturating_mul(REQUEST_PART);
+    whole.div_ceil(1 << 20) << 20
+}
+
 /// Collections of a directory, open to requests of many threads.
 pub struct Service {
     pub(crate) registry: Registry,

@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pageway::format_bytes;
 use pageway::server::clock;
+use pageway::{MemoryLack, format_bytes};
 
 use crate::collection::{OpenCollection, OpenMemory, Schema};
 use crate::division::{Bounds, Share};
 use crate::failure::{Failure, Outcome};
 use crate::registry::Registry;
 use crate::remote::RemoteShard;
+use crate::service::memory_for;
 
 /// Memory of the searches of an index that is tried first, at least.
 const SEARCH_LEAST: u64 = 4 << 20;
@@ -266,10 +267,8 @@ impl Shelf {
             if failure.status != 400 {
                 return Err(failure);
             }
-            share = bounds.more(share, &failure).ok_or_else(|| {
-                let words = format!("collection `{}`: {}", wanted.name, failure.text);
-                Failure::no_memory(words)
-            })?;
+            let more = bounds.more(share, &failure);
+            share = more.ok_or_else(|| too_little(wanted, &failure))?;
         }
     }
 
@@ -477,6 +476,23 @@ impl Shelf {
     fn taken(&self) -> MutexGuard<'_, u64> {
         lock(&self.taken)
     }
+}
+
+/// 507 for a collection that does not open in all of the memory, with what would do.
+fn too_little(wanted: &Wanted<'_>, failure: &Failure) -> Failure {
+    let (name, count) = (wanted.name, index_count(wanted));
+    let Some(MemoryLack::Updates(least)) = failure.lack else {
+        return Failure::no_memory(format_args!("collection `{name}`: {}", failure.text));
+    };
+    // What is asked for searches first is a part of all, or the least.
+    let each = (least + SEARCH_LEAST).max(least.div_ceil(SEARCH_PART - 1) * SEARCH_PART);
+    let memory = memory_for(each.saturating_mul(count));
+    Failure::no_memory(format_args!(
+        "collection `{name}` takes {} for each of its {count} dense vectors: start the server with \
+         --memory {memory} ({})",
+        format_bytes(each),
+        format_bytes(memory),
+    ))
 }
 
 /// How many collections share the memory.

@@ -18,6 +18,50 @@ use serde_json::{Value, json};
 
 const WRITERS: u64 = 3;
 
+#[test]
+fn a_change_under_way_does_not_keep_a_server_from_stopping() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = [
+        "--stop-time",
+        "1",
+        "--listen",
+        "127.0.0.1:0",
+        "--memory",
+        "256MB",
+    ];
+    let data = ["--data-dir", dir.path().to_str().unwrap()];
+    let start = || Process::with_words(words.iter().chain(&data));
+    let mut server = start();
+    let field = json!({"size": 4, "distance": "Dot"});
+    let names: Vec<String> = (0..8).map(|at| format!("v{at}")).collect();
+    let vectors: BTreeMap<_, _> = names.iter().map(|name| (name, &field)).collect();
+    let made = json!({"vectors": vectors});
+    ask(&server.address, "PUT", "/collections/c", &made).unwrap();
+    let put = |ids: std::ops::Range<u64>| {
+        let point = |id: u64| {
+            let vector: BTreeMap<_, _> = names.iter().map(|name| (name, [id, 1, 2, 3])).collect();
+            json!({"id": id, "vector": vector, "payload": {"x": "y".repeat(8000)}})
+        };
+        json!({"points": ids.map(point).collect::<Vec<_>>()})
+    };
+    let path = "/collections/c/points?wait=true";
+    ask(&server.address, "PUT", path, &put(0..20)).unwrap();
+    let (address, long) = (server.address.clone(), put(20..600));
+    thread::spawn(move || ask(&address, "PUT", path, &long));
+    thread::sleep(Duration::from_secs(1));
+    server.signal("TERM");
+    let ended = server.ended_within(Duration::from_secs(15));
+    assert!(ended.is_some(), "still there");
+    let server = start();
+    let count = ask(
+        &server.address,
+        "POST",
+        "/collections/c/points/count",
+        &json!({}),
+    );
+    assert!(count.unwrap()["count"].as_u64().unwrap() >= 20);
+}
+
 /// Asks for a result; none where the server is gone.
 fn ask(address: &str, method: &str, path: &str, body: &Value) -> Option<Value> {
     result(address, (method, path), body)

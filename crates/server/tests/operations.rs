@@ -405,6 +405,18 @@ fn payloads_are_changed() {
     let all = json!({"payload": {"only": 1}, "points": [2]});
     done(server.put(&format!("{base}?wait=true"), &all));
     assert_eq!(payload(2), json!({"only": 1}));
+    let keyed = json!({"payload": {"all": 2}, "key": "only", "points": [2]});
+    done(server.put(&format!("{base}?wait=true"), &keyed));
+    assert_eq!(payload(2), json!({"all": 2}), "a key says nothing here");
+    for key in ["", "a[", "a..b"] {
+        let wrong = json!({"payload": {"a": 1}, "key": key, "points": [2]});
+        for method in ["PUT", "POST"] {
+            server
+                .ask_with((method, base), &[], &wrong.to_string())
+                .error(400);
+        }
+    }
+    done(server.put(&format!("{base}?wait=true"), &all));
     let keys = json!({"keys": ["k", "m.w"], "points": [3]});
     done(server.post(&format!("{base}/delete?wait=true"), &keys));
     assert_eq!(payload(3), json!({"n": 3, "m": {}}));
@@ -968,10 +980,39 @@ fn a_collection_that_does_not_open_is_not_made() {
         .collect();
     let path = "/collections/c";
     let refusal = server.put(path, &json!({"vectors": vectors})).error(507);
-    assert!(refusal.contains("memory for updates"), "{refusal}");
+    let named = refusal.split_once("--memory ").unwrap().1;
+    let named = named.split_once(' ').unwrap().0.parse().unwrap();
     server.get(path).error(404);
     let left = std::fs::read_dir(dir.path().join("collections")).unwrap();
     assert_eq!(left.count(), 0);
     let config = json!({"vectors": {"size": 2, "distance": "Dot"}});
     assert_eq!(server.put(path, &config).result(), json!(true));
+    // With what the refusal names it is.
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::with_memory(dir.path(), named);
+    server.put(path, &json!({"vectors": vectors})).result();
+}
+
+#[test]
+fn three_vectors_fit_the_least_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::with_memory(dir.path(), 64 << 20);
+    let vectors: serde_json::Map<String, Value> = (0..3)
+        .map(|at| (at.to_string(), json!({"size": 128, "distance": "Cosine"})))
+        .collect();
+    server
+        .put("/collections/c", &json!({"vectors": vectors}))
+        .result();
+    for round in 0..10 {
+        let point = |id: u64| {
+            let vector: Vec<u64> = (0..128).map(|at| 1 + id * (at + 7) % 97).collect();
+            let named = json!({"0": vector, "1": vector, "2": vector});
+            json!({"id": id, "vector": named, "payload": {"n": id}})
+        };
+        let points: Vec<Value> = (100 * round..100 * (round + 1)).map(point).collect();
+        server.put(WAIT, &json!({"points": points})).result();
+    }
+    let body = json!({"query": 7, "using": "2", "limit": 3, "with_payload": true});
+    let found = server.post("/collections/c/points/query", &body).result();
+    assert_eq!(found["points"].as_array().unwrap().len(), 3);
 }

@@ -40,7 +40,7 @@ impl<'q> DeltaQuery<'q> {
 impl DeltaView {
     /// The `most` nearest living rows, of all or of `rows`, ascending, that are at most `farthest`
     /// away and that `admits` wants, nearest first, and how many distances that took; of equally
-    /// near ones those that came first.
+    /// near ones those with lower ids.
     /// Costs a distance for each row, of rounded rows for those that cannot be near.
     pub(crate) fn nearest(
         &self,
@@ -154,7 +154,7 @@ impl NearestRows {
 fn keep_best(found: &mut Vec<Hit>, most: usize) {
     found.sort_unstable_by(|one, other| {
         let by_distance = one.distance.total_cmp(&other.distance);
-        by_distance.then(one.row.cmp(&other.row))
+        by_distance.then((one.id, one.row).cmp(&(other.id, other.row)))
     });
     found.truncate(most);
 }

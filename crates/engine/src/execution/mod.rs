@@ -60,7 +60,7 @@ pub(crate) use met::MetRows;
 pub(crate) use parts::{AnyParts, CachePart, CodePart, FixedPart, Parts};
 pub(crate) use probes::PROBE_BLOCK;
 pub(crate) use query::{CallLists, Gathering, Goal, Query, QuerySizes};
-pub(crate) use ranking::Neighbor;
+pub(crate) use ranking::{AnswerOrder, Neighbor, answer_order};
 pub(crate) use scratch::{CodeShape, EntryShape, HarvestShape, Hold, IndexShape, Scratch};
 pub(crate) use search::{Finished, Search};
 pub(crate) use segment::{LoadedSegment, Segment, gather_rows};

@@ -1,4 +1,5 @@
-//! The answer in the making: the best nodes by exact distance, with what a search returns for each.
+//! The answer in the making: the best nodes by exact distance, equally near ones by id, with what a
+//! search returns for each.
 
 use pageway_types::NodeId;
 
@@ -18,6 +19,25 @@ pub(crate) struct Neighbor {
     pub(crate) error: f32,
 }
 
+/// What answers are sorted by: distance in total order, id, number.
+pub(crate) type AnswerOrder = (u32, u64, u32);
+
+/// The place of an answer among others, nearest first and equally near ones by id.
+#[inline]
+pub(crate) fn answer_order(distance: f32, id: u64, number: u32) -> AnswerOrder {
+    (
+        (sort_key(distance, NodeId(number)) >> 32) as u32,
+        id,
+        number,
+    )
+}
+
+impl Neighbor {
+    pub(super) fn order(&self) -> AnswerOrder {
+        answer_order(self.distance, self.user_id, self.node.0)
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Ranked {
     key: u64,
@@ -25,6 +45,12 @@ struct Ranked {
     error: f32,
     row: u32,
     user_id: u64,
+}
+
+impl Ranked {
+    fn order(&self) -> AnswerOrder {
+        ((self.key >> 32) as u32, self.user_id, self.key as u32)
+    }
 }
 
 /// Sorted, bounded results within a radius.
@@ -79,13 +105,6 @@ impl Ranking {
             return;
         }
         let key = sort_key(distance, node);
-        let at = self.best.partition_point(|other| other.key < key);
-        if at >= self.capacity || self.best.get(at).is_some_and(|other| other.key == key) {
-            return;
-        }
-        if self.best.len() >= self.capacity {
-            self.best.pop();
-        }
         let (row, user_id) = (vector.row, vector.user_id);
         let entry = Ranked {
             key,
@@ -93,6 +112,14 @@ impl Ranking {
             row,
             user_id,
         };
+        let order = entry.order();
+        let at = self.best.partition_point(|other| other.order() < order);
+        if at >= self.capacity || self.best.get(at).is_some_and(|other| other.key == key) {
+            return;
+        }
+        if self.best.len() >= self.capacity {
+            self.best.pop();
+        }
         self.best.insert(at, entry);
     }
 

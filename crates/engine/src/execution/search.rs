@@ -9,7 +9,7 @@
 //!            would hold, doubles its own and goes on
 //!  fine codes, refine
 //!            the bounds of all candidates of all segments decide together what is read
-//!  answers   merged by distance and node
+//!  answers   merged by distance and id
 //! ```
 //!
 //! What a segment does depends on the others only between stages, and by what they hold, not by
@@ -23,7 +23,7 @@ use pageway_quant::Scorer;
 use pageway_types::NodeId;
 
 use super::bounds::Limits;
-use super::candidates::{key_node, sort_key};
+use super::candidates::key_node;
 use super::ladder::LadderNote;
 use super::list_end::list_end;
 use super::list_rule::{LOOKED_AT, ListChoice, NearestDistances};
@@ -446,7 +446,7 @@ impl<'t> Search<'t> {
             }
         }
         if several && let Some(found) = found.get_mut(start..) {
-            found.sort_unstable_by_key(|one| sort_key(one.distance, one.node));
+            found.sort_unstable_by_key(Neighbor::order);
         }
         found.truncate(start + results);
         let answers = found.get(start..).unwrap_or_default();

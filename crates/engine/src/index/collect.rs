@@ -1,7 +1,9 @@
 //! Answers, and how they come into the order of the queries.
 
+use std::ops::Range;
+
 use crate::execution::driver::Outcomes;
-use crate::execution::{Neighbor, QueryStats};
+use crate::execution::{AnswerOrder, Neighbor, QueryStats, answer_order};
 use crate::options::{Answers, SearchSettings};
 
 /// An answer, wherever it was found.
@@ -13,6 +15,13 @@ pub(super) struct Answer {
     pub(super) distance: f32,
     /// By how much the distance may be off.
     pub(super) error: f32,
+}
+
+impl Answer {
+    /// Its place among others.
+    pub(super) fn order(&self) -> AnswerOrder {
+        answer_order(self.distance, self.id, self.node)
+    }
 }
 
 impl From<&Neighbor> for Answer {
@@ -125,11 +134,15 @@ impl Answers {
         self.errors.push(one.error);
     }
 
+    /// The places of a query.
+    fn places_of(&self, query: usize) -> Range<usize> {
+        let bounds = self.lims.get(query).zip(self.lims.get(query + 1));
+        bounds.map_or(0..0, |(start, end)| *start..*end)
+    }
+
     /// The results of a query.
     pub(super) fn of_query(&self, query: usize) -> impl Iterator<Item = Answer> + '_ {
-        let bounds = self.lims.get(query).zip(self.lims.get(query + 1));
-        let places = bounds.map_or(0..0, |(start, end)| *start..*end);
-        places.filter_map(|at| {
+        self.places_of(query).filter_map(|at| {
             Some(Answer {
                 id: *self.ids.get(at)?,
                 row: *self.rows.get(at)?,
@@ -150,10 +163,10 @@ impl Answers {
     /// Puts other results in the place of those of a query: as many places as there were where it
     /// `fills` them, else as many as there are results.
     pub(super) fn replace(&mut self, query: usize, found: &[Answer], fills: bool) {
-        let bounds = self.lims.get(query).zip(self.lims.get(query + 1));
-        let Some((start, end)) = bounds.map(|(start, end)| (*start, *end)) else {
+        if query + 1 >= self.lims.len() {
             return;
-        };
+        }
+        let Range { start, end } = self.places_of(query);
         let places = if fills { end - start } else { found.len() };
         let all = || (0..places).map(|at| found.get(at).copied().unwrap_or(NONE));
         self.ids.splice(start..end, all().map(|one| one.id));
@@ -167,6 +180,28 @@ impl Answers {
                 *lim = *lim + places - (end - start);
             }
         }
+    }
+}
+
+impl Answers {
+    /// The documents of the places of a query, as far as they are known.
+    pub(super) fn documents_known(&self, query: usize) -> &[Option<String>] {
+        let known = self.attributes.get(self.places_of(query));
+        known.unwrap_or_default()
+    }
+
+    /// Puts other documents in the place of all those of a query.
+    pub(super) fn replace_documents(&mut self, query: usize, documents: &[Option<String>]) {
+        if self.attributes.is_empty() && documents.is_empty() {
+            return;
+        }
+        self.attributes.resize(self.ids.len(), None);
+        let places = self.places_of(query);
+        let own = self.attributes.get_mut(places).unwrap_or_default();
+        let given = documents.iter().cloned().chain(std::iter::repeat(None));
+        own.iter_mut()
+            .zip(given)
+            .for_each(|(own, given)| *own = given);
     }
 }
 
@@ -196,6 +231,10 @@ mod tests {
         };
         answers.replace(0, &[one, one], true);
         assert_eq!(answers.ids, [9, 9, 3, 4]);
+        answers.attributes = vec![None, None, Some("c".to_owned()), None];
+        answers.replace_documents(0, &[Some("a".to_owned())]);
+        let known = answers.attributes.iter().map(Option::as_deref);
+        assert!(known.eq([Some("a"), None, Some("c"), None]));
         answers.replace(0, &[one], false);
         assert_eq!(
             (answers.ids.as_slice(), answers.lims.as_slice()),

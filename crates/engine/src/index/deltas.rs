@@ -279,9 +279,6 @@ fn newest(mut all: Vec<Answer>) -> Vec<Answer> {
     // Newer rows have higher numbers.
     all.sort_unstable_by_key(|one| (one.id, std::cmp::Reverse(one.node)));
     all.dedup_by_key(|one| one.id);
-    all.sort_unstable_by(|one, other| {
-        let by_distance = one.distance.total_cmp(&other.distance);
-        by_distance.then(one.node.cmp(&other.node))
-    });
+    all.sort_unstable_by_key(Answer::order);
     all
 }

@@ -186,10 +186,7 @@ impl Spent {
 }
 
 fn keep_best(found: &mut Vec<Answer>, most: usize) {
-    found.sort_unstable_by(|one, other| {
-        let by_distance = one.distance.total_cmp(&other.distance);
-        by_distance.then(one.node.cmp(&other.node))
-    });
+    found.sort_unstable_by_key(Answer::order);
     found.truncate(most);
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pageway_store::{PerProcess, Process, clock};
 
 use super::latency::LatencyControl;
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryLack, Result};
 use crate::execution::driver::{self, Job, Outcomes, SearchGaps, Worker, WorkerShape, timed_out};
 use crate::execution::{MetRows, Segment};
 use crate::memory::format_bytes;
@@ -212,14 +212,15 @@ impl Shared {
 
 fn too_large(wanted: Wanted<'_>) -> Error {
     let bytes = wanted.bytes;
-    Error::invalid(format!(
+    let words = format!(
         "this search needs {} ({bytes} B) for a query of list size {}, and the index was opened \
          with {} set aside for searches: open it with this list size, or with {} more memory",
         format_bytes(bytes),
         wanted.shape.sizes.list_limit,
         format_bytes(wanted.budget),
         format_bytes(bytes - wanted.budget)
-    ))
+    );
+    Error::lacking(MemoryLack::Searches, words)
 }
 
 impl PoolState {

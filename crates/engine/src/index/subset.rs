@@ -38,12 +38,13 @@ impl<'p> QuerySubset<'p> {
         }
     }
 
-    /// Puts what was found for them into the answers of the whole call: a query has as many places
-    /// there as here. Costs are added.
+    /// Puts what was found for them into the answers of the whole call, with the documents that are
+    /// known of it: a query has as many places there as here. Costs are added.
     pub(super) fn put_into(&self, answers: &mut Answers, found: &Answers) {
         for (at, query) in self.places.iter().enumerate() {
             let own: Vec<Answer> = found.of_query(at).collect();
             answers.replace(*query, &own, true);
+            answers.replace_documents(*query, found.documents_known(at));
             if let Some((stats, more)) = answers.stats.get_mut(*query).zip(found.stats.get(at)) {
                 stats.add(more);
             }

@@ -6,7 +6,7 @@ use super::options::UpdateOptions;
 use super::taken::TAKEN_BYTES;
 use crate::build::{AdditionLimits, AdditionSize, check_addition};
 use crate::delta::{LinkRoom, RowForm};
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryLack, Result};
 use crate::execution::DeadSet;
 use crate::manifest::Manifest;
 use crate::memory::format_bytes;
@@ -200,12 +200,14 @@ impl<'m> UpdateNeeds<'m> {
 
     fn too_small_to_build(&self, given: u64) -> Result<Error> {
         let least = self.build_bytes()?;
-        Ok(Error::invalid(format!(
+        let words = format!(
             "memory for updates: a build memory of {} ({given} B) is too small for a flush; the \
              smallest that works is {least} B ({}), for flushes and merges",
             format_bytes(given),
             format_bytes(least),
-        )))
+        );
+        let whole = least.saturating_add(self.beside_builds());
+        Ok(Error::lacking(MemoryLack::Updates(whole), words))
     }
 
     fn too_small(&self, given: u64, build_bytes: Option<u64>) -> Result<Error> {
@@ -217,7 +219,7 @@ impl<'m> UpdateNeeds<'m> {
             Some(_) => build_bytes.saturating_add(self.beside_builds()),
             None => self.whole(build_bytes)?,
         };
-        Ok(Error::invalid(format!(
+        let words = format!(
             "a memory for updates of {} ({given} B) is too small; the smallest that works is \
              {least} B ({}): {} for flushes and merges, {} for {LEAST_ROWS} rows at least, {} for \
              what is known of segments",
@@ -226,7 +228,8 @@ impl<'m> UpdateNeeds<'m> {
             format_bytes(build_bytes),
             format_bytes(LEAST_ROWS * self.each),
             format_bytes(self.fixed),
-        )))
+        );
+        Ok(Error::lacking(MemoryLack::Updates(least), words))
     }
 }
 

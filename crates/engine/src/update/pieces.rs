@@ -9,7 +9,7 @@ use super::options::Rows;
 use super::record::HEAD_BYTES;
 use super::state::Batch;
 use crate::delta::{DOCUMENT_BYTES, ROW_BYTES, RowDocument, document_bytes};
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryLack, Result};
 use crate::source::{TextRead, check_document, check_kinds};
 use crate::update::record::Operation;
 
@@ -190,10 +190,11 @@ pub(super) fn check_room(length: usize, row_bytes: usize, capacity: u32) -> Resu
     let room = u64::from(capacity.saturating_sub(1)) * (row_bytes as u64 + ROW_BYTES);
     let bytes = length as u64 + DOCUMENT_BYTES;
     if bytes > room {
-        return Err(Error::invalid(format!(
+        let words = format!(
             "attributes of {bytes} bytes: the memory for updates holds {room} bytes of such: open \
              the index with more memory for updates"
-        )));
+        );
+        return Err(Error::lacking(MemoryLack::Rows, words));
     }
     Ok(())
 }

@@ -214,7 +214,7 @@ fn ended<T: DeserializeOwned>(status: u16, bytes: &[u8]) -> CallEnd<T> {
         Err(_) => format!("status {status}"),
     };
     match status {
-        400 | 404 | 405 | 409 | 413 | 422 => CallEnd::Refused(Failure { status, text }),
+        400 | 404 | 405 | 409 | 413 | 422 => CallEnd::Refused(Failure::new(status, text)),
         401 | 403 => CallEnd::Failed("the node does not take the key of the router".to_owned()),
         412 => CallEnd::Behind(text),
         _ => CallEnd::Failed(text),

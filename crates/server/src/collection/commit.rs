@@ -190,20 +190,23 @@ impl OpenCollection {
 
     /// Does changes in every index.
     pub(super) fn apply(&self, changes: &[Change]) -> Outcome<()> {
-        for (number, writer) in self.writers.iter().enumerate() {
-            let mut part = IndexPart::default();
-            for change in changes {
-                match change {
-                    Change::Delete(id) => part.delete(*id),
-                    Change::Put(row) => match self.vector(row, number) {
-                        Some(vector) => part.put(row, &vector),
-                        None => part.delete(row.id),
-                    },
-                }
+        let mut writers = self.writers.iter().enumerate();
+        writers.try_for_each(|own| self.apply_in(own, changes))
+    }
+
+    /// Does changes in an index.
+    fn apply_in(&self, (number, writer): (usize, &Writer), changes: &[Change]) -> Outcome<()> {
+        let mut part = IndexPart::default();
+        for change in changes {
+            match change {
+                Change::Delete(id) => part.delete(*id),
+                Change::Put(row) => match self.vector(row, number) {
+                    Some(vector) => part.put(row, &vector),
+                    None => part.delete(row.id),
+                },
             }
-            part.apply(writer)?;
         }
-        Ok(())
+        part.apply(writer)
     }
 
     /// The vector of a row in an index; one of no meaning in the first index where there is none.
@@ -326,10 +329,13 @@ pub(super) fn last_of_each(points: Vec<Point>) -> Vec<Point> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use pageway::OsVfs;
     use serde_json::json;
 
     use super::*;
+    use crate::collection::document::PointDocument;
     use crate::collection::{OpenMemory, Schema};
 
     fn schema() -> Schema {
@@ -343,7 +349,7 @@ mod tests {
         let memory = OpenMemory {
             search: 16 << 20,
             update: 32 << 20,
-            build: 16 << 20,
+            build: Some(16 << 20),
             threads: 1,
             latency_target: None,
             can_grow: false,
@@ -351,14 +357,44 @@ mod tests {
         OpenCollection::open(vfs, dir, &schema(), memory).unwrap()
     }
 
-    /// A point with a number in its payload and in its vectors.
+    /// A point with a number as its version, in its payload and in its vectors.
     fn row(id: u64, number: f32, vectors: [Option<f32>; 2]) -> Change {
         let vector = |own: Option<f32>| own.map(|own| bytes_of(&[own, number]));
+        let document = PointDocument {
+            version: number as u64,
+            payload: json!({"n": number}).as_object().unwrap().clone(),
+            ..PointDocument::default()
+        };
         Change::Put(PutRow {
             id: PointId::Number(id),
-            document: json!({"n": number}).to_string(),
+            document: document.encode().unwrap(),
             vectors: vectors.map(vector).into(),
         })
+    }
+
+    #[test]
+    fn a_point_is_read_with_all_of_a_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("c");
+        let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+        OpenCollection::create(&vfs, &dir, &schema()).unwrap();
+        let open = opened(&vfs, &dir);
+        let rows = |number| [row(1, number, [Some(number); 2])];
+        open.commit(&mut open.order(), &rows(1.0)).unwrap();
+        let put = |number: usize| {
+            open.changes.fetch_add(1, Ordering::AcqRel);
+            let own = (number, &open.writers[number]);
+            open.apply_in(own, &rows(2.0)).unwrap();
+        };
+        put(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(100));
+                put(1);
+            });
+            let points = open.load(&[PointId::Number(1)], &|_| true).unwrap();
+            assert_eq!(points[0].vectors, vec![Some(vec![2.0, 2.0]); 2]);
+        });
     }
 
     #[test]

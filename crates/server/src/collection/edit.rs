@@ -51,11 +51,13 @@ impl OpenCollection {
                 self.edit(order, (number, &set.selector), &edit)
             }
             BatchOperation::OverwritePayload(set) => {
-                let edit = match &set.key {
-                    None => Edit::Overwrite(set.payload.clone()),
-                    Some(_) => set_edit(&set)?,
-                };
-                self.edit(order, (number, &set.selector), &edit)
+                // The whole payload, whatever the key: as Qdrant has it.
+                set.key.as_deref().map(path).transpose()?;
+                self.edit(
+                    order,
+                    (number, &set.selector),
+                    &Edit::Overwrite(set.payload),
+                )
             }
             BatchOperation::DeletePayload(delete) => {
                 let edit = remove_edit(&delete)?;

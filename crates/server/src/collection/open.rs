@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use pageway::server::create_directory;
 use pageway::{
-    CreateOptions, ElementType, Index, MemoryWish, Metric, OpenOptions, Progress, UpdateOptions,
-    VectorShape, Vfs, Writer,
+    CreateOptions, ElementType, Index, MemoryLack, MemoryWish, Metric, OpenOptions, Progress,
+    UpdateOptions, VectorShape, Vfs, Writer,
 };
 use serde_json::json;
 
@@ -64,9 +64,10 @@ pub(super) struct WriteOrder {
 pub(crate) struct OpenMemory {
     /// Of the searches of an index, bytes.
     pub(crate) search: u64,
-    /// Of the changes of an index, bytes, and those of them that are for flushes and merges.
+    /// Of the changes of an index, bytes, and those of them that are for flushes and merges, where
+    /// the index does not choose these.
     pub(crate) update: u64,
-    pub(crate) build: u64,
+    pub(crate) build: Option<u64>,
     /// Searches at the same time.
     pub(crate) threads: usize,
     /// Latency of searches beside changes, if any.
@@ -118,7 +119,7 @@ impl OpenCollection {
         let open = memory.options();
         let update = UpdateOptions::default()
             .with_memory(MemoryWish::Bytes(memory.update))
-            .with_build_memory(MemoryWish::Bytes(memory.build))
+            .with_build_memory(memory.build.map(MemoryWish::Bytes))
             .with_threads(1)
             .with_latency_target(memory.latency_target);
         let writer = |number| {
@@ -241,7 +242,7 @@ impl OpenCollection {
 
     /// What a refusal of an index means, of rows that were checked: they do not fit its memory.
     pub(super) fn refused(&self, failure: Failure) -> Failure {
-        if failure.lacks_room() && !self.can_grow {
+        if failure.lack == Some(MemoryLack::Rows) && !self.can_grow {
             return Failure::no_memory(failure.text);
         }
         self.interrupted(failure)
@@ -252,7 +253,7 @@ impl OpenCollection {
         if failure.status != 400 {
             return failure;
         }
-        let lack = if failure.lacks_room() {
+        let lack = if failure.lack == Some(MemoryLack::Rows) {
             Lack::Rows
         } else {
             Lack::Other

@@ -11,17 +11,16 @@ use super::change::PutRow;
 use super::commit::bytes_of;
 use super::document::{PointDocument, SparseVectors, check_length, check_payload};
 use super::open::OpenCollection;
-use super::schema::Schema;
+use super::schema::{DenseField, Schema};
 use crate::failure::{Failure, Outcome};
 use crate::wire::{PointId, VectorInput, VectorValue, absence, presence};
 
 /// Points that are loaded at a time.
 const AT_ONCE: usize = 16;
-/// Times that they are read again where indexes changed meanwhile, until what is whole will do and
-/// at most, and the pause before each.
-const TRIES: u32 = 20;
-const MOST_TRIES: u32 = 500;
+/// Times that those are read again whose rows are of several versions, and the pause before each.
+const TRIES: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(1);
+
 /// A point, as far as it was read.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Point {
@@ -33,6 +32,54 @@ pub(crate) struct Point {
 
 /// Which vectors are read, by their numbers.
 pub(super) type VectorWish<'w> = &'w dyn Fn(usize) -> bool;
+
+/// A point out of the rows of indexes.
+struct LoadedPoint {
+    point: Point,
+    /// Bytes of its document.
+    bytes: u64,
+    /// Whether all of it is of one version, as far as that was looked at.
+    is_one: bool,
+}
+
+impl LoadedPoint {
+    /// Of a row of the first index.
+    fn new(schema: &Schema, id: PointId, row: &StoredRow) -> Outcome<Self> {
+        let document = PointDocument::decode(row.attributes.as_deref())?;
+        let mut vectors = vec![None; schema.dense.len()];
+        if let (Some(slot), Some(field)) = (vectors.first_mut(), schema.dense.first())
+            && !row.vector.is_empty()
+            && !document.marks.contains(&absence(&field.name))
+        {
+            *slot = Some(numbers_of(&row.vector));
+        }
+        Ok(Self {
+            point: Point {
+                id,
+                document,
+                vectors,
+            },
+            bytes: row.attributes.as_ref().map_or(0, String::len) as u64,
+            is_one: true,
+        })
+    }
+
+    /// Takes the vector of a row of another index, with its version where it was read.
+    fn take(&mut self, (number, field): (usize, &DenseField), row: &StoredRow) -> Outcome<()> {
+        let own = &self.point.document;
+        // One that the point has no more, and the index still has.
+        if own.marks.contains(&absence(&field.name)) {
+            return Ok(());
+        }
+        if let Some(json) = row.attributes.as_deref() {
+            self.is_one &= PointDocument::decode(Some(json))?.version == own.version;
+        }
+        if let Some(slot) = self.point.vectors.get_mut(number) {
+            *slot = Some(numbers_of(&row.vector));
+        }
+        Ok(())
+    }
+}
 
 impl Point {
     /// A new point.
@@ -206,22 +253,34 @@ impl OpenCollection {
         Ok(())
     }
 
-    /// Points as they were while nothing changed. Where changes never pause, they may be of several
-    /// versions, and have the vectors that they are said to have.
+    /// Points, each as it was at one moment: all as they were while nothing changed or, where
+    /// something did, those of which every index has the same version, and the others again.
     fn load_some(&self, ids: &[PointId], wish: VectorWish<'_>) -> Outcome<(Vec<Point>, u64)> {
         let has_several = (1..self.schema.dense.len()).any(wish);
-        for tries in 0..MOST_TRIES {
-            let changes = self.changes.load(Ordering::Acquire);
-            let loaded = self.load_once(ids, wish)?;
-            if !has_several || self.rests_since(changes) {
-                return Ok(loaded);
+        let changes = self.changes.load(Ordering::Acquire);
+        let mut loaded = self.load_once(ids, (wish, false))?;
+        if has_several && !self.rests_since(changes) {
+            loaded.clear();
+            let mut left = ids.to_vec();
+            for _ in 0..TRIES {
+                let again = self.load_once(&left, (wish, true))?;
+                let is_one = |own: &LoadedPoint| own.is_one && self.is_whole(&own.point, wish);
+                let (whole, torn): (Vec<_>, Vec<_>) = again.into_iter().partition(is_one);
+                loaded.extend(whole);
+                left = torn.iter().map(|own| own.point.id).collect();
+                if left.is_empty() {
+                    break;
+                }
+                std::thread::sleep(PAUSE);
             }
-            if tries >= TRIES && loaded.0.iter().all(|point| self.is_whole(point, wish)) {
-                return Ok(loaded);
-            }
-            std::thread::sleep(PAUSE);
+            // What a change stands still in the midst of is given as it is.
+            loaded.extend(self.load_once(&left, (wish, false))?);
         }
-        self.load_once(ids, wish)
+        let bytes = loaded.iter().map(|own| own.bytes).sum();
+        let loaded = loaded.into_iter().map(|own| (own.point.id, own.point));
+        let mut found: HashMap<PointId, Point> = loaded.collect();
+        let points = ids.iter().filter_map(|id| found.remove(id)).collect();
+        Ok((points, bytes))
     }
 
     /// Whether nothing has changed since the counter of changes was read, nor did then.
@@ -238,55 +297,44 @@ impl OpenCollection {
         })
     }
 
-    fn load_once(&self, ids: &[PointId], wish: VectorWish<'_>) -> Outcome<(Vec<Point>, u64)> {
+    /// Points out of rows as each index has them now; with the versions of all these rows, or only
+    /// that of the first.
+    fn load_once(
+        &self,
+        ids: &[PointId],
+        (wish, has_versions): (VectorWish<'_>, bool),
+    ) -> Outcome<Vec<LoadedPoint>> {
         let split = SplitIds::new(ids);
         let (Some(first), count) = (self.first(), self.schema.dense.len()) else {
-            return Ok((Vec::new(), 0));
+            return Ok(Vec::new());
         };
         let parts = RowParts {
             vectors: count > 0 && wish(0),
             attributes: true,
         };
-        let mut found: HashMap<PointId, Point> = HashMap::new();
-        let mut bytes = 0;
+        let mut found: HashMap<PointId, LoadedPoint> = HashMap::new();
         for row in split.rows(first, parts)? {
-            let Some(id) = PointId::of_row(&row) else {
-                continue;
-            };
-            bytes += row.attributes.as_ref().map_or(0, String::len) as u64;
-            let document = PointDocument::decode(row.attributes.as_deref())?;
-            let mut vectors = vec![None; count];
-            if let (Some(slot), Some(field)) = (vectors.first_mut(), self.schema.dense.first())
-                && parts.vectors
-                && !document.marks.contains(&absence(&field.name))
-            {
-                *slot = Some(numbers_of(&row.vector));
+            if let Some(id) = PointId::of_row(&row) {
+                found.insert(id, LoadedPoint::new(&self.schema, id, &row)?);
             }
-            let point = Point {
-                id,
-                document,
-                vectors,
-            };
-            found.insert(id, point);
         }
         let parts = RowParts {
             vectors: true,
-            attributes: false,
+            attributes: has_versions,
         };
-        for number in (1..count).filter(|number| wish(*number)) {
-            let Some(index) = self.index(number) else {
+        let fields = self.schema.dense.iter().enumerate().skip(1);
+        for own in fields.filter(|(number, _)| wish(*number)) {
+            let Some(index) = self.index(own.0) else {
                 continue;
             };
             for row in split.rows(index, parts)? {
-                let point = PointId::of_row(&row).and_then(|id| found.get_mut(&id));
-                let slot = point.and_then(|point| point.vectors.get_mut(number));
-                if let Some(slot) = slot {
-                    *slot = Some(numbers_of(&row.vector));
+                let id = PointId::of_row(&row);
+                if let Some(point) = id.and_then(|id| found.get_mut(&id)) {
+                    point.take(own, &row)?;
                 }
             }
         }
-        let points = ids.iter().filter_map(|id| found.remove(id)).collect();
-        Ok((points, bytes))
+        Ok(found.into_values().collect())
     }
 }
 

@@ -46,6 +46,20 @@ impl Distance {
         }
     }
 
+    /// The score of a vector for a query.
+    pub(crate) fn score_of(self, query: &[f32], vector: &[f32]) -> f32 {
+        let similarity = self.similarity(query, vector);
+        match self {
+            Self::Cosine => similarity,
+            Self::Dot | Self::Euclid | Self::Manhattan => self.score(-similarity),
+        }
+    }
+
+    /// Scores in the order of these numbers are best first.
+    pub(crate) fn rank(self, score: f32) -> f32 {
+        if self.passes(1.0, 0.0) { -score } else { score }
+    }
+
     /// Whether a score is as good as a threshold.
     pub(crate) fn passes(self, score: f32, threshold: f32) -> bool {
         match self {
@@ -437,6 +451,12 @@ mod tests {
         assert_eq!(Distance::Manhattan.score(4.0), 4.0);
         assert_eq!(Distance::Dot.score(-3.0), 3.0);
         assert_eq!(Distance::Cosine.score(0.25), 0.75);
+        let score_of = |distance: Distance| distance.score_of(pair.0, pair.1);
+        let all = [Distance::Dot, Distance::Cosine, Distance::Manhattan];
+        assert_eq!(all.map(score_of), [24.0, 0.96, 2.0]);
+        assert_eq!(score_of(Distance::Euclid), 2.0_f32.sqrt());
+        assert!(Distance::Dot.rank(2.0) < Distance::Dot.rank(1.0));
+        assert!(Distance::Euclid.rank(1.0) < Distance::Euclid.rank(2.0));
         assert!(Distance::Euclid.passes(1.0, 2.0) && !Distance::Dot.passes(1.0, 2.0));
     }
 }

@@ -72,34 +72,29 @@ impl OpenCollection {
         wish: OutputWish<'_>,
     ) -> Outcome<Vec<PointOutput>> {
         let mut output = Vec::with_capacity(ids.len());
-        self.visit_output(ids, wish, &mut |_, point| output.push(point))?;
+        wish.payload.check()?;
+        let wants = self.wanted_vectors(wish.vector)?;
+        self.visit_points(ids, &wants, &mut |points, documents| {
+            wish.take_room(&points, documents)?;
+            let points = points.into_iter();
+            output.extend(points.map(|point| PointOutput::new(&self.schema, point, wish)));
+            Ok(())
+        })?;
         Ok(output)
     }
 
-    /// Shows what is wanted of some points, and the version of each.
-    pub(super) fn visit_output(
-        &self,
-        ids: &[PointId],
-        wish: OutputWish<'_>,
-        visit: &mut dyn FnMut(u64, PointOutput),
-    ) -> Outcome<()> {
-        let vector = wish.vector;
-        wish.payload.check()?;
+    /// Which vectors are wanted, by their numbers.
+    pub(super) fn wanted_vectors<'w>(
+        &'w self,
+        vector: &'w VectorParts,
+    ) -> Outcome<impl Fn(usize) -> bool + 'w> {
         let is_known = |name: &str| self.schema.is_dense(name).is_some();
         if let Some(unknown) = vector.names().iter().find(|name| !is_known(name)) {
             return Err(Failure::no_vector(unknown));
         }
-        let wants = |number: usize| {
+        Ok(move |number: usize| {
             let field = self.schema.dense.get(number);
             field.is_some_and(|field| vector.wants(&field.name))
-        };
-        self.visit_points(ids, &wants, &mut |points, documents| {
-            wish.take_room(&points, documents)?;
-            for point in points {
-                let version = point.document.version;
-                visit(version, PointOutput::new(&self.schema, point, wish));
-            }
-            Ok(())
         })
     }
 

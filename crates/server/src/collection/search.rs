@@ -1,10 +1,11 @@
 //! Queries: the nearest points of a vector, of a point, and points in an order.
 
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pageway::server::clock;
-use pageway::{Answers, Effort, ErrorKind, Index, Queries, QueryStats, SearchOptions};
+use pageway::{Answers, Effort, ErrorKind, Filter, Index, Queries, QueryStats, SearchOptions};
 use serde_json::Value;
 
 use super::document::PointDocument;
@@ -23,8 +24,6 @@ use crate::wire::{
 /// Candidates for each answer, and at least, where an index does not know what a recall takes.
 const CANDIDATES_EACH: u32 = 4;
 const CANDIDATES_LEAST: u32 = 256;
-/// Times that a search is done again where what it found changes.
-const SEARCHES_AGAIN: u32 = 2;
 
 /// What a server sets for its searches.
 #[derive(Clone, Copy)]
@@ -269,13 +268,7 @@ impl OpenCollection {
                 document: json.map(PointDocument::decode).transpose()?,
             });
         }
-        let sign = if search.field.distance.passes(1.0, 0.0) {
-            -1.0
-        } else {
-            1.0
-        };
-        // Equal ones stay in the order of the index, in which the best k are the first of any more.
-        hits.sort_by(|one, next| (sign * one.score).total_cmp(&(sign * next.score)));
+        sort_hits(&mut hits, search.field);
         if search.params.exact != Some(true) {
             search.settings.trace.offer(|| SampledSearch {
                 number: search.number,
@@ -303,70 +296,120 @@ impl OpenCollection {
         }
     }
 
-    /// The nearest and what is wanted of them: again, where they changed before that was read.
+    /// The nearest and what is wanted of them, of each of one version of it.
     fn nearest_output(
         &self,
         wanted: (&Query, Using<'_>, Option<PointId>),
         range: (usize, usize),
         (settings, wish): (SearchSettings<'_>, OutputWish<'_>),
     ) -> Outcome<Vec<PointOutput>> {
-        let taken = settings.room.taken();
-        for _ in 0..SEARCHES_AGAIN {
-            let changes = self.changes.load(Ordering::Acquire);
-            let hits = self.hits(wanted, range, settings)?;
-            let (output, is_one) = self.hits_output(hits, wish)?;
-            if is_one || self.rests_since(changes) {
-                return Ok(output);
-            }
-            settings.room.return_to(taken);
+        let changes = self.changes.load(Ordering::Acquire);
+        let mut hits = self.hits(wanted, range, settings)?;
+        if !wish.vector.is_wanted() {
+            return Ok(hits.into_iter().map(|hit| hit.into_output(wish)).collect());
         }
-        let hits = self.hits(wanted, range, settings)?;
-        Ok(self.hits_output(hits, wish)?.0)
+        let (query, using, _) = wanted;
+        // Payloads have taken their room.
+        let vectors = OutputWish {
+            payload: &PayloadParts::All(false),
+            ..wish
+        };
+        let mut points = self.points_of(&hits, using.0, vectors)?;
+        hits.retain(|hit| points.contains_key(&hit.id));
+        if !self.rests_since(changes) {
+            self.renew(&mut hits, &points, (query, using))?;
+        }
+        let output = hits.into_iter().filter_map(|hit| {
+            let point = points.remove(&hit.id)?;
+            let vector = PointOutput::new(&self.schema, point, vectors).vector;
+            let output = hit.into_output(wish);
+            Some(PointOutput { vector, ..output })
+        });
+        Ok(output.collect())
     }
 
-    /// What is wanted of hits that are still there, and whether all of it is of the versions that
-    /// were found, as far as these are known.
-    fn hits_output(
+    /// The points of hits, with the vectors that are wanted and the one that was searched.
+    fn points_of(
         &self,
-        hits: Vec<Hit>,
+        hits: &[Hit],
+        number: usize,
         wish: OutputWish<'_>,
-    ) -> Outcome<(Vec<PointOutput>, bool)> {
-        let OutputWish {
-            payload, vector, ..
-        } = wish;
+    ) -> Outcome<HashMap<PointId, Point>> {
         let ids: Vec<PointId> = hits.iter().map(|hit| hit.id).collect();
-        let mut loaded = std::collections::HashMap::new();
-        if vector.is_wanted() {
-            let wish = OutputWish {
-                payload: &PayloadParts::All(false),
-                ..wish
-            };
-            self.visit_output(&ids, wish, &mut |version, point| {
-                loaded.insert(point.id, (version, point.vector));
-            })?;
-        }
-        let (mut output, mut is_one) = (Vec::with_capacity(hits.len()), true);
-        for hit in hits {
-            let found = hit.document.as_ref().map(|document| document.version);
-            let known = loaded.remove(&hit.id);
-            if vector.is_wanted() {
-                is_one &= found.is_some() && found == known.as_ref().map(|(version, _)| *version);
-                if known.is_none() {
-                    continue;
-                }
-            }
-            let document = hit.document.unwrap_or_default();
-            output.push(PointOutput {
-                id: hit.id,
-                version: Some(document.version),
-                score: Some(hit.score),
-                payload: payload.is_wanted().then(|| payload.of(document.payload)),
-                vector: known.and_then(|(_, vector)| vector),
-                order_value: None,
-            });
-        }
-        Ok((output, is_one))
+        let wants = self.wanted_vectors(wish.vector)?;
+        let mut found = HashMap::with_capacity(ids.len());
+        let wants = |own: usize| own == number || wants(own);
+        self.visit_points(&ids, &wants, &mut |points, documents| {
+            wish.take_room(&points, documents)?;
+            found.extend(points.into_iter().map(|point| (point.id, point)));
+            Ok(())
+        })?;
+        Ok(found)
     }
+
+    /// Puts points as they are now in place of those that have changed since they were found;
+    /// those that no query would find any more go.
+    fn renew(
+        &self,
+        hits: &mut Vec<Hit>,
+        points: &HashMap<PointId, Point>,
+        (query, (number, field, vector)): (&Query, Using<'_>),
+    ) -> Outcome<()> {
+        let filter = self.filter(query.filter.as_ref())?;
+        let mut renewed = Vec::with_capacity(hits.len());
+        let mut has_changed = false;
+        for hit in hits.drain(..) {
+            let Some(point) = points.get(&hit.id) else {
+                continue;
+            };
+            let found = hit.document.as_ref().map(|document| document.version);
+            if found == Some(point.document.version) {
+                renewed.push(hit);
+                continue;
+            }
+            let own = point.vectors.get(number).and_then(Option::as_ref);
+            let document = point.document.encode()?;
+            let matches = |filter: &Filter| filter.matches(hit.id.number(), Some(&document));
+            if let Some(own) = own
+                && filter.as_ref().is_none_or(matches)
+            {
+                has_changed = true;
+                renewed.push(Hit {
+                    id: hit.id,
+                    score: field.distance.score_of(vector, own),
+                    document: Some(point.document.clone()),
+                });
+            }
+        }
+        if has_changed && query.diversity()?.is_none() {
+            sort_hits(&mut renewed, field);
+        }
+        *hits = among(query, (field, None), renewed);
+        Ok(())
+    }
+}
+
+impl Hit {
+    /// What is wanted of it, but for vectors.
+    fn into_output(self, wish: OutputWish<'_>) -> PointOutput {
+        let document = self.document.unwrap_or_default();
+        let payload = wish.payload;
+        PointOutput {
+            id: self.id,
+            version: Some(document.version),
+            score: Some(self.score),
+            payload: payload.is_wanted().then(|| payload.of(document.payload)),
+            vector: None,
+            order_value: None,
+        }
+    }
+}
+
+/// Puts the best first. Equal ones stay in the order of the index, in which the best are the first
+/// of any more.
+fn sort_hits(hits: &mut [Hit], field: &DenseField) {
+    let rank = |hit: &Hit| field.distance.rank(hit.score);
+    hits.sort_by(|one, next| rank(one).total_cmp(&rank(next)));
 }
 
 /// Searches as hard as a query says, or as its recall asks for.

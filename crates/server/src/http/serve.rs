@@ -27,7 +27,7 @@ const MAX_CONNECTIONS: usize = 4096;
 const REST_TIME: Duration = Duration::from_secs(60);
 /// Bytes of the head of a request, about.
 const HEAD_BYTES: usize = 16 << 10;
-/// Time that requests have to end when the server stops.
+/// Time that requests have to end when the server stops, unless told otherwise.
 const STOP_TIME: Duration = Duration::from_secs(30);
 /// Time for a connection to become an encrypted one.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
@@ -39,6 +39,7 @@ pub struct Listening {
     /// Where: the port that was given, or the system's choice for 0.
     pub address: SocketAddr,
     listener: TcpListener,
+    stop_time: Duration,
 }
 
 /// Listens at an address.
@@ -50,10 +51,17 @@ pub async fn listen(address: SocketAddr) -> std::io::Result<Listening> {
     Ok(Listening {
         address: listener.local_addr()?,
         listener,
+        stop_time: STOP_TIME,
     })
 }
 
 impl Listening {
+    /// The same with another time that requests have to end when the server stops.
+    #[must_use]
+    pub fn with_stop_time(self, stop_time: Duration) -> Self {
+        Self { stop_time, ..self }
+    }
+
     /// Serves until `stop` says so, then lets requests come to an end.
     pub async fn serve(
         self,
@@ -98,7 +106,7 @@ impl Listening {
             });
         }
         drop(self.listener);
-        let _ = timeout(STOP_TIME, graceful.shutdown()).await;
+        let _ = timeout(self.stop_time, graceful.shutdown()).await;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pageway::MemoryLack;
 use pageway::server::clock;
 use serde::Serialize;
 use serde_json::json;
@@ -59,7 +60,8 @@ fn searched<T>(call: &Call<'_>, search: impl Fn(&OpenCollection) -> Outcome<T>) 
     loop {
         let (name, entry) = call.service.entry(call.name("collection"))?;
         let outcome = search(call.service.open_entry(&name, &entry)?.as_ref());
-        let lacks = matches!(&outcome, Err(failure) if failure.lacks_search_memory());
+        let lack = outcome.as_ref().err().and_then(|failure| failure.lack);
+        let lacks = lack == Some(MemoryLack::Searches);
         let unused = call.service.shelf.uses();
         if !lacks || clock::now() >= call.deadline || !call.service.grow(&name, &entry, unused)? {
             return outcome;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pageway::server::is_name_id;
+use pageway::server::{is_name_id, name_id};
 use pageway::{StoredRow, Uuid};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -40,6 +40,14 @@ impl PointId {
         match self {
             Self::Number(number) if !is_name_id(number) => None,
             Self::Number(_) | Self::Uuid(_) => Some(self.to_string()),
+        }
+    }
+
+    /// The number of its row.
+    pub(crate) fn number(self) -> u64 {
+        match (self, self.name()) {
+            (Self::Number(number), None) => number,
+            (_, name) => name_id(&name.unwrap_or_default()),
         }
     }
 

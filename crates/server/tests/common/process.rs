@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use pageway::server::clock;
 use serde_json::Value;
 
 /// A server in a process of its own.
@@ -49,7 +50,19 @@ impl Process {
         self.child.wait().unwrap();
     }
 
-    /// Sends it a signal: `STOP`, `CONT`.
+    /// Waits until it has ended; its exit code, none where it has not by then.
+    pub fn ended_within(&mut self, time: Duration) -> Option<i32> {
+        let end = clock::now() + time;
+        while clock::now() < end {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        None
+    }
+
+    /// Sends it a signal: `STOP`, `CONT`, `TERM`.
     pub fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &id]).status();

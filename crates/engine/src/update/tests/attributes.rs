@@ -435,6 +435,35 @@ fn flushed(writer: Writer, texts: &[String]) -> Writer {
     writer
 }
 
+#[test]
+fn documents_are_those_of_the_rows_where_a_search_goes_on() {
+    let dir = created(Preset::default());
+    let texts: Vec<String> = (0..300).map(|n| json!({"n": n}).to_string()).collect();
+    let writer = flushed(open(dir.path()), &texts);
+    let query = Model::new(5).row();
+    let ask = |k: u32| {
+        let queries = Queries::new(&query, SHAPE).with_wants_attributes(true);
+        writer.index().search(&queries, &near(k)).unwrap()
+    };
+    // All that a search comes to first has died, and what replaced a part of it is in a delta.
+    let dead = ask(100).ids;
+    writer.delete(&dead, Durability::Deferred).unwrap();
+    let ids: Vec<u64> = (0..40).collect();
+    let (bytes, slice) = (
+        Model::new(6).rows(40).concat(),
+        TextSlice::attributes(&texts[..40]),
+    );
+    let put = Rows::new(&bytes, SHAPE).with_ids(&*ids);
+    let put = put.with_attributes(&slice as &dyn crate::source::TextRead);
+    writer.upsert(&put).unwrap();
+    let answers = ask(60);
+    assert!(answers.ids.iter().any(|id| *id >= 40), "{:?}", answers.ids);
+    for (id, text) in answers.ids.iter().zip(&answers.attributes) {
+        let expected = (*id != u64::MAX).then(|| json!({"n": id}).to_string());
+        assert_eq!(*text, expected);
+    }
+}
+
 fn set(name: &str) -> Edit {
     Edit::Set {
         at: None,

@@ -106,6 +106,28 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn equally_near_rows_are_in_the_order_of_their_ids() {
+    let (_dir, writer) = created();
+    let row = Model::new(3).row();
+    let ids: Vec<u64> = (0..60).rev().collect();
+    for (number, ids) in ids.chunks(15).enumerate() {
+        let bytes = row.repeat(ids.len());
+        let rows = Rows::new(&bytes, SHAPE).with_ids(ids);
+        writer.upsert(&rows).unwrap();
+        if number < 3 {
+            writer.flush(&NoProgress).unwrap();
+        }
+    }
+    for (exact, k) in [(true, 10), (true, 60), (false, 1), (false, 10), (false, 60)] {
+        let options = SearchOptions::nearest(k).with_effort(Effort::ListSize(100));
+        let queries = Queries::new(&row, SHAPE);
+        let answers = writer.index().search(&queries, &options.with_exact(exact));
+        let ids = answers.unwrap().ids;
+        assert!(ids.iter().copied().eq(0..u64::from(k)), "{exact} {ids:?}");
+    }
+}
+
+#[test]
 fn rows_get_no_ids_behind_the_last_number() {
     let (dir, writer) = created();
     let capacity = writer.changes().unwrap().delta_capacity;
