@@ -19,18 +19,19 @@ fn sections(headings: &[&str]) -> String {
 
 /// Paths of the values that are no objects; `[]` for each of a list of objects.
 fn paths(value: &Value, path: &str, found: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
-            for (key, own) in fields {
-                let dot = if path.is_empty() { "" } else { "." };
-                paths(own, &format!("{path}{dot}{key}"), found);
-            }
+    let fields = value.as_object().filter(|fields| !fields.is_empty());
+    let list = value.as_array();
+    if let Some(fields) = fields {
+        for (key, own) in fields {
+            let dot = if path.is_empty() { "" } else { "." };
+            paths(own, &format!("{path}{dot}{key}"), found);
         }
-        Value::Array(all) if all.iter().any(Value::is_object) => {
-            all.iter()
-                .for_each(|own| paths(own, &format!("{path}[]"), found));
+    } else if let Some(all) = list.filter(|all| all.iter().any(Value::is_object)) {
+        for own in all {
+            paths(own, &format!("{path}[]"), found);
         }
-        _ => found.push(path.to_owned()),
+    } else {
+        found.push(path.to_owned());
     }
 }
 
