@@ -154,7 +154,9 @@ fn each_at_once<T: Sync, R: Send>(
         }
     };
     let mut all = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        // Where the system has no thread to give, the others do the work.
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (1..threads).filter_map(spawn).collect();
         let mut all = work();
         for other in others {
             let own = other.join();
