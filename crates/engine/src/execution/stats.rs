@@ -46,8 +46,8 @@ pub struct QueryStats {
     /// Answers whose distance is an estimate, within the tolerance: codes decided that they are
     /// answers.
     pub estimated: u64,
-    /// Expansions served from the node cache, and pages from the page cache, by hop (see
-    /// [`HOP_BUCKETS`]).
+    /// Expansions served from the node cache, and pages from the page cache, by hop: 0, 1, 2 to 3,
+    /// 4 to 7 and so on to 32 to 63, and later ones.
     pub cache_hits: [u64; HOP_BUCKETS],
     /// Nanoseconds spent waiting for reads, or for other queries of the same thread.
     pub wait_ns: u64,
