@@ -10,7 +10,9 @@ use pageway_types::{Progress, Quiet};
 use super::level::{NotedMisses, times_missed};
 use super::measure::{EXACT_RANKS, first_look};
 use super::questions::CalibrationPlan;
-use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Misses};
+use crate::calibration::{
+    Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Misses, pool_ranks,
+};
 use crate::error::Result;
 use crate::execution::{Ladder, LadderNote};
 use crate::index::Index;
@@ -58,8 +60,10 @@ pub(super) fn calibrate(
         progress.advance(1);
     }
     calibration.beam = climb.beam;
-    for rank in 0..climb.ranks.len() {
-        calibration.curves.extend(climb.curve(rank));
+    let mut rows = climb.rows();
+    pool_ranks(climb.ranks, &mut rows);
+    for (rank, rows) in rows.into_iter().enumerate() {
+        calibration.curves.extend(climb.curve(rank, rows));
     }
     climb.level(&mut calibration);
     Ok(calibration)
@@ -187,13 +191,16 @@ impl<'c> Climb<'c> {
         marks
     }
 
-    /// The curve of one k; none where nothing was noted for it.
-    fn curve(&self, rank: usize) -> Option<CalibrationCurve> {
-        let k = *self.ranks.get(rank)?;
-        let marks = self.marks(rank);
+    /// What was missed with each list, for each k.
+    fn rows(&self) -> Vec<Vec<CalibrationRow>> {
+        let of_rank = |rank| self.rank_rows(&self.marks(rank));
+        (0..self.ranks.len()).map(of_rank).collect()
+    }
+
+    fn rank_rows(&self, marks: &[Vec<MissMark>]) -> Vec<CalibrationRow> {
         let mut rows: Vec<CalibrationRow> = Vec::new();
         let mut before: Option<(&[MissMark], f64)> = None;
-        for (size, marks) in (0..).zip(&marks) {
+        for (size, marks) in (0..).zip(marks) {
             let went = self.climbed.iter().filter(|climbed| **climbed > size);
             if marks.is_empty() || marks.len() < went.count() {
                 continue;
@@ -202,6 +209,13 @@ impl<'c> Climb<'c> {
             before = Some((marks, missed));
             rows.push(self.row(size, marks, missed));
         }
+        rows
+    }
+
+    /// The curve of one k; none where nothing was noted for it.
+    fn curve(&self, rank: usize, rows: Vec<CalibrationRow>) -> Option<CalibrationCurve> {
+        let k = *self.ranks.get(rank)?;
+        let marks = self.marks(rank);
         let mut curve = CalibrationCurve::of(k, of_use(rows));
         curve.make_monotone();
         if curve.rows.is_empty() {

@@ -17,6 +17,7 @@ mod dimension;
 mod former;
 mod likeness;
 mod plan;
+mod pooled;
 mod surface;
 
 pub use curve::{CalibrationCurve, CalibrationRow};
@@ -26,5 +27,6 @@ pub use likeness::{Likeness, Moments};
 pub(crate) use likeness::{Marks, marks};
 pub(crate) use plan::ListPlan;
 pub use plan::unlike_warning;
+pub(crate) use pooled::pool_ranks;
 pub(crate) use surface::Misses;
 pub use surface::{Calibration, RANKS};

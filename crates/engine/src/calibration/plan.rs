@@ -8,8 +8,9 @@ use crate::execution::{ListStep, between};
 /// Dimensions that list sizes are given for; between them they lie on lines.
 const STEPS: usize = 32;
 
-/// Times the list of a usual query that one may have.
+/// Times the list of a usual query that one may have, and places that it may have in any case.
 const LONGEST: f32 = 4.0;
+const SHORT_LIST: f32 = 16.0;
 
 /// Share of the queries of a batch that may lie beyond what was calibrated, and queries that tell.
 const UNLIKE: f32 = 0.05;
@@ -81,7 +82,9 @@ impl Calibration {
             self.size_at(k, needed.min(best))
         };
         let first = fit.first_list.min(most);
-        let longest = (LONGEST * size(fit.usual())?).clamp(first as f32, most.max(1) as f32);
+        let longest = (LONGEST * size(fit.usual())?)
+            .max(SHORT_LIST)
+            .clamp(first as f32, most.max(1) as f32);
         let step = |dimension: f32| {
             let list_size = size(dimension)?.clamp(first as f32, longest);
             let found = self.measured_at(k, list_size)?;
