@@ -378,15 +378,17 @@ pub(super) fn donor(manifest: &Manifest, rows: u64) -> Option<&SegmentEntry> {
 }
 
 /// Whether recall is measured anew on a segment of so many rows: where there is none to go by, or
-/// it is most of the index, and twice as long as what was measured or of other rows in part.
-fn is_calibrated_by(version: &Version, rows: u64) -> bool {
+/// it is most of the index, and was measured with other rows in part, or fewer.
+pub(super) fn is_calibrated_by(version: &Version, rows: u64) -> bool {
     let manifest = &version.manifest;
     let (measured, changed) = manifest.changes.map_or((0, 0), |changes| {
         (changes.calibrated_rows, changes.changed_rows)
     });
-    // Rows that died are told by the manifest once that was written for another reason.
-    let changed = changed.max(version.dead_count());
+    // Rows that died are told by the manifest once that was written for another reason, and rows
+    // that came to other segments while it was measured are not told.
+    let came = rows.saturating_sub(measured);
+    let changed = changed.max(version.dead_count()).max(came);
     let is_most = 2 * rows >= version.living();
-    let has_changed = rows >= 2 * measured || changed * CHANGED_SHARE >= rows;
+    let has_changed = changed * CHANGED_SHARE >= rows;
     manifest.calibration.curves.is_empty() || (is_most && has_changed)
 }

@@ -141,3 +141,21 @@ fn recall_is_measured_anew_where_deletes_alone_lead_to_a_merge() {
     assert_eq!(writer.index().version().dead_count(), 0, "merged by itself");
     assert_ne!(calibration(), first);
 }
+
+#[test]
+fn rows_that_came_while_recall_was_measured_count_as_others() {
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(4));
+    let writer = built(dir.path(), &mut model);
+    let version = writer.index().version();
+    let measured = version.living();
+    // Whoever measured noted no change since.
+    assert_eq!(writer.changes().unwrap().changed_rows, 0);
+    assert!(!super::super::building::is_calibrated_by(
+        &version,
+        measured * 6 / 5
+    ));
+    assert!(super::super::building::is_calibrated_by(
+        &version,
+        measured * 5 / 4
+    ));
+}
