@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from types import TracebackType
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, TypeVar, Union, cast
 
@@ -42,7 +43,7 @@ from ._settings import (
 )
 from ._vectors import StoredVectors
 from .changing import Changing
-from .errors import InvalidInputError, naming
+from .errors import InvalidInputError, PagewayWarning, naming
 from .reports import BuildReport, Calibration, IndexStats
 from .results import (
     PublishReport,
@@ -54,6 +55,9 @@ from .results import (
 )
 
 __all__ = ["Index", "open", "publish", "verify"]
+
+#: Results of a query for all within a radius, where nobody gives a limit.
+_RANGE_LIMIT = 10_000
 
 
 class Index(Changing, StoredVectors, Asynchronous, Notebook):
@@ -178,7 +182,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         radius: float,
         *,
         list_size: int = 20,
-        limit: int = 10_000,
+        limit: Optional[int] = None,
         beam: Optional[int] = None,
         threads: int = 0,
         tolerance: Tolerance = 0.0,
@@ -203,9 +207,10 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
             to float32.
         list_size : int
             Candidate list size (L) to begin with, from 1 to 100,000. Larger misses less.
-        limit : int
+        limit : int, optional
             Results per query at most, the nearest ones, from 1 to 100,000; also what the list may
-            grow to. Memory for as much must have been set aside, see `open`.
+            grow to. Memory for as much must have been set aside, see `open`. 10,000 where it is
+            not given, and a `PagewayWarning` then where queries find as many.
         tolerance : float or "any"
             How far off distances may be, as for `search`.
         beam, threads, timeout, with_attributes, strategy
@@ -239,7 +244,14 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         """
         rows = as_queries(queries, self._native.dimension, self._dtype)
         options = range_options(
-            radius, list_size, limit, beam, threads, tolerance, timeout, strategy
+            radius,
+            list_size,
+            _RANGE_LIMIT if limit is None else limit,
+            beam,
+            threads,
+            tolerance,
+            timeout,
+            strategy,
         )
         among = as_filter(filter), with_attributes
         with naming(self.path):
@@ -247,6 +259,12 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         results = (found.lims, found.ids, found.distances)
         stats = _stats(found, rows)
         result = RangeResult(results, found.errors, stats, found.settings, found.truncated)
+        if limit is None and found.truncated:
+            words = (
+                f"queries that found {_RANGE_LIMIT:,} results: {found.truncated}; there may be "
+                "more, give a `limit`"
+            )
+            warnings.warn(words, PagewayWarning, stacklevel=2)
         return _with_attributes(result, found)
 
     def count(self, filter: Filter) -> int:
