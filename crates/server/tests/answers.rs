@@ -196,6 +196,11 @@ fn groups_and_fused_points_are_whole_while_others_write_them() {
                 "of one version, so as near: {point}"
             );
         }
+        wish["prefetch"] = json!({"query": {"sample": "random"}, "limit": 20});
+        let found = server.post("/collections/c/points/query", &wish).result();
+        for point in found["points"].as_array().unwrap() {
+            assert_eq!(version_of(point) % 2, 1, "{point}");
+        }
     });
 }
 

@@ -17,7 +17,7 @@ use crate::wire::{PointId, Query};
 /// Times that a query is asked again; then those that were read are shown.
 const TRIES: u32 = 4;
 
-/// Points that were read; none of those that were not there.
+/// Points that were read; none of those that are not there, or do not match what is asked.
 pub(super) type ReadPoints = HashMap<PointId, Option<Point>>;
 
 /// Points that are found as they were read.
@@ -52,10 +52,18 @@ impl OpenCollection {
         let fields = &self.schema.dense;
         let is_used = |number: usize| fields.get(number).is_some_and(|own| query.uses(&own.name));
         let uses = |number: usize| wants(number) || is_used(number);
+        let filter = self.filter(query.filter.as_ref())?;
         points = known().unwrap_or_default();
         for tries in 1.. {
             settings.room.return_to(taken);
             self.read(&ids, &uses, (wish, &mut points))?;
+            for own in points.values_mut() {
+                if let Some(point) = own
+                    && !point.matches(filter.as_ref())?
+                {
+                    *own = None;
+                }
+            }
             taken = settings.room.taken();
             let known = Some(KnownPoints {
                 points: &points,
