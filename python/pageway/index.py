@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from types import TracebackType
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, TypeVar, Union, cast
 
@@ -40,10 +39,11 @@ from ._settings import (
     range_options,
     search_options,
     update_options,
+    warn_of_limit,
 )
 from ._vectors import StoredVectors
 from .changing import Changing
-from .errors import InvalidInputError, PagewayWarning, naming
+from .errors import InvalidInputError, naming
 from .reports import BuildReport, Calibration, IndexStats
 from .results import (
     PublishReport,
@@ -55,9 +55,6 @@ from .results import (
 )
 
 __all__ = ["Index", "open", "publish", "verify"]
-
-#: Results of a query for all within a radius, where nobody gives a limit.
-_RANGE_LIMIT = 10_000
 
 
 class Index(Changing, StoredVectors, Asynchronous, Notebook):
@@ -208,9 +205,8 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         list_size : int
             Candidate list size (L) to begin with, from 1 to 100,000. Larger misses less.
         limit : int, optional
-            Results per query at most, the nearest ones, from 1 to 100,000; also what the list may
-            grow to. Memory for as much must have been set aside, see `open`. 10,000 where it is
-            not given, and a `PagewayWarning` then where queries find as many.
+            Results per query at most, the nearest ones, and what the list may grow to: 1 to
+            100,000, in memory that `open` set aside. 10,000 by default, with a warning where it cuts.
         tolerance : float or "any"
             How far off distances may be, as for `search`.
         beam, threads, timeout, with_attributes, strategy
@@ -244,14 +240,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         """
         rows = as_queries(queries, self._native.dimension, self._dtype)
         options = range_options(
-            radius,
-            list_size,
-            _RANGE_LIMIT if limit is None else limit,
-            beam,
-            threads,
-            tolerance,
-            timeout,
-            strategy,
+            radius, list_size, limit, beam, threads, tolerance, timeout, strategy
         )
         among = as_filter(filter), with_attributes
         with naming(self.path):
@@ -259,12 +248,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         results = (found.lims, found.ids, found.distances)
         stats = _stats(found, rows)
         result = RangeResult(results, found.errors, stats, found.settings, found.truncated)
-        if limit is None and found.truncated:
-            words = (
-                f"queries that found {_RANGE_LIMIT:,} results: {found.truncated}; there may be "
-                "more, give a `limit`"
-            )
-            warnings.warn(words, PagewayWarning, stacklevel=2)
+        warn_of_limit(limit, found.truncated)
         return _with_attributes(result, found)
 
     def count(self, filter: Filter) -> int:
