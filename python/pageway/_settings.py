@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from typing import Any, Literal, Mapping, Optional, Tuple, Union
 
 import numpy as np
@@ -17,12 +18,14 @@ from ._arrays import (
     checked_optional,
     checked_text,
 )
-from .errors import InvalidInputError
+from .errors import InvalidInputError, PagewayWarning
 
 PathLike = Union[str, os.PathLike[str]]
 Memory = Union[str, int]
 #: A share of the distance, or ``"any"``.
 Tolerance = Union[str, float]
+#: Results of a query for all within a radius, where nobody gives a limit.
+RANGE_LIMIT = 10_000
 #: Per policy the name of a choice, or its fields.
 Overrides = Mapping[str, Union[None, str, int, Mapping[str, Any]]]
 
@@ -201,7 +204,7 @@ def _as_share(tolerance: Tolerance) -> str:
 def range_options(
     radius: float,
     list_size: int,
-    limit: int,
+    limit: Optional[int],
     beam: Optional[int],
     threads: int,
     tolerance: Tolerance,
@@ -210,9 +213,16 @@ def range_options(
 ) -> _native._SearchOptions:
     """How to search for all within a radius."""
     size = checked_count("list_size", list_size)
-    limit = checked_count("limit", limit)
+    limit = checked_count("limit", RANGE_LIMIT if limit is None else limit)
     nearest = search_options(limit, None, size, beam, threads, tolerance, timeout, strategy)
     return {**nearest, "radius": checked_number("radius", radius)}
+
+
+def warn_of_limit(limit: Optional[int], truncated: int) -> None:
+    """Tells the caller of `Index.range` where a limit that nobody gave cut answers."""
+    if limit is None and truncated:
+        words = f"queries that found {RANGE_LIMIT:,} results: {truncated}"
+        warnings.warn(f"{words}; there may be more, give a `limit`", PagewayWarning, stacklevel=3)
 
 
 def optional_text(name: str, value: Optional[str]) -> Optional[str]:

@@ -39,6 +39,7 @@ from ._settings import (
     range_options,
     search_options,
     update_options,
+    warn_of_limit,
 )
 from ._vectors import StoredVectors
 from .changing import Changing
@@ -178,7 +179,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         radius: float,
         *,
         list_size: int = 20,
-        limit: int = 10_000,
+        limit: Optional[int] = None,
         beam: Optional[int] = None,
         threads: int = 0,
         tolerance: Tolerance = 0.0,
@@ -203,9 +204,9 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
             to float32.
         list_size : int
             Candidate list size (L) to begin with, from 1 to 100,000. Larger misses less.
-        limit : int
-            Results per query at most, the nearest ones, from 1 to 100,000; also what the list may
-            grow to. Memory for as much must have been set aside, see `open`.
+        limit : int, optional
+            Results per query at most, the nearest ones, and what the list may grow to: 1 to
+            100,000, in memory that `open` set aside. 10,000 by default, with a warning where it cuts.
         tolerance : float or "any"
             How far off distances may be, as for `search`.
         beam, threads, timeout, with_attributes, strategy
@@ -247,6 +248,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         results = (found.lims, found.ids, found.distances)
         stats = _stats(found, rows)
         result = RangeResult(results, found.errors, stats, found.settings, found.truncated)
+        warn_of_limit(limit, found.truncated)
         return _with_attributes(result, found)
 
     def count(self, filter: Filter) -> int:

@@ -176,6 +176,22 @@ def test_hnswlib_replaces_vectors_of_the_same_label(which, tmp_path):
     assert index.get_current_count() == 1200
 
 
+@pytest.mark.parametrize("which", both("hnswlib"))
+def test_hnswlib_takes_labels_of_64_bits(which, tmp_path):
+    index = module(which).Index("l2", 16)
+    index.init_index(1200)
+    labels = np.arange(1200, dtype=np.uint64) + np.uint64(2**63)
+    index.add_items(ROWS, labels)
+    found, _ = index.knn_query(ROWS[:3], k=1)
+    assert found.ravel().tolist() == labels[:3].tolist()
+    assert sorted(index.get_ids_list()) == labels.tolist()
+    np.testing.assert_allclose(np.asarray(index.get_items(labels[5:6]))[0], ROWS[5], rtol=1e-5)
+    index.save_index(str(tmp_path / "saved.bin"))
+    again = module(which).Index("l2", 16)
+    again.load_index(str(tmp_path / "saved.bin"))
+    assert again.knn_query(ROWS[:3], k=1)[0].ravel().tolist() == labels[:3].tolist()
+
+
 def test_hnswlib_says_what_is_not_there():
     from pageway.compat import hnswlib
 
@@ -183,6 +199,8 @@ def test_hnswlib_says_what_is_not_there():
     with pytest.raises(pageway.InvalidInputError, match="init_index"):
         index.add_items(ROWS)
     index.init_index(10)
+    with pytest.raises(pageway.InvalidInputError, match="id -1: ids are uint64 here, from 0"):
+        index.add_items(ROWS[:1], [-1])
     for call in [lambda: index.mark_deleted(3), lambda: index.knn_query(ROWS, filter=len)]:
         with pytest.raises(pageway.UnsupportedError, match="not there"):
             call()

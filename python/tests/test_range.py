@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -89,6 +90,18 @@ def test_a_limit_keeps_the_nearest_and_says_so(index, vectors, queries):
     nearest = np.sort(distances(vectors, queries, "l2"), axis=1)[:, :7]
     np.testing.assert_allclose(result.distances.reshape(-1, 7), nearest, rtol=1e-4, atol=1e-4)
     assert index.range(queries, np.inf, list_size=1500).lims[-1] == vectors.shape[0] * len(queries)
+
+
+def test_a_limit_that_nobody_gave_is_told_of(tmp_path):
+    rows = np.random.default_rng(3).integers(0, 256, (10_300, 8), dtype=np.uint8)
+    with pageway.build(tmp_path / "i", rows, memory="16MB") as index:
+        with pytest.warns(pageway.PagewayWarning, match="found 10,000 results: 1"):
+            lims, ids, _ = index.range(rows[0], np.inf)
+        assert lims[-1] == len(ids) == 10_000
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert index.range(rows[0], np.inf, limit=10).truncated == 1
+            assert index.range(rows[0], 10.0).truncated == 0
 
 
 def test_ids_of_the_caller_are_found(tmp_path, vectors, queries):

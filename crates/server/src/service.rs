@@ -335,6 +335,12 @@ impl Service {
         self.shelf.grow(&wanted, unused_since)
     }
 
+    /// Divides the memory of a collection again, as [`Shelf::divide_again`] does.
+    pub(crate) fn divide_again(&self, name: &str, entry: &CollectionEntry) -> Outcome<bool> {
+        let schema = Schema::of(&entry.config)?;
+        self.shelf.divide_again(&self.wanted(name, entry, &schema))
+    }
+
     fn wanted<'w>(
         &'w self,
         name: &'w str,

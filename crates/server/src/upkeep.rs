@@ -171,6 +171,10 @@ impl Watch {
                 }
                 None => _ = self.seen.remove(&number),
             }
+            if service.shelf.is_divided_for_first(number) {
+                // One that does not open now opens when it is asked for.
+                _ = divide_again(service, number);
+            }
         }
         if self.looks.is_multiple_of(LOOKS) {
             let wanted = self.decide(&service.shelf.opened());
@@ -244,6 +248,15 @@ fn grow(service: &Service, (number, unused): (u64, u64), log: Log) -> Outcome<bo
         log.tell(Level::Info, "more memory", more);
     }
     Ok(has_grown)
+}
+
+/// Opens a collection again, so that more rows wait in it than before its first flushes.
+fn divide_again(service: &Service, number: u64) -> Outcome<bool> {
+    let Some(name) = service.registry.names().name_of(number) else {
+        return Ok(false);
+    };
+    let (name, entry) = service.entry(&name)?;
+    service.divide_again(&name, &entry)
 }
 
 /// Flushes the rows of a collection that has rested long enough for so many.

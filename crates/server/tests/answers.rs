@@ -7,6 +7,7 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::Server;
@@ -93,11 +94,20 @@ fn beside_changes(server: &Server, look: &dyn Fn()) {
                 put(&server, version);
             }
         });
+        // Where a look fails, changes end too.
+        let _guard = Ends(ends);
         for _ in 0..100 {
             look();
         }
-        ends.store(true, Ordering::Release);
     });
+}
+
+struct Ends<'e>(&'e AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 fn put(server: &Server, version: u64) {
@@ -112,27 +122,33 @@ fn put(server: &Server, version: u64) {
     server.post(path, &json!({"points": gone})).result();
 }
 
+/// The version of a point of which payload and vectors are of one.
+fn version_of(point: &Value) -> u64 {
+    let version = point["payload"]["v"].as_u64().unwrap();
+    let vector = json!([version as f64, 1.0]);
+    assert_eq!(
+        point["vector"],
+        json!({"a": vector, "b": vector}),
+        "{point}"
+    );
+    version
+}
+
+fn odd() -> Value {
+    json!({"must": [{"key": "odd", "match": {"value": 1}}]})
+}
+
 #[test]
 fn points_are_whole_while_others_write_them() {
     let vector = json!({"size": 2, "distance": "Euclid"});
     let (_dir, server) = server_of(&json!({"a": vector, "b": vector}));
     put(&server, 1);
-    let of_point = |point: &Value| {
-        let vectors = &point["vector"];
-        assert_eq!(
-            vectors.as_object().map(serde_json::Map::len),
-            Some(2),
-            "{point}"
-        );
-        [&vectors["a"][0], &vectors["b"][0]].map(|own| own.as_f64().unwrap() as u64)
-    };
-    let odd = json!({"must": [{"key": "odd", "match": {"value": 1}}]});
+    let odd = odd();
     beside_changes(&server, &|| {
         let wish = json!({"limit": 20, "with_vector": true, "with_payload": true});
         let page = server.post("/collections/c/points/scroll", &wish).result();
         for point in page["points"].as_array().unwrap() {
-            let version = point["payload"]["v"].as_u64().unwrap();
-            assert_eq!(of_point(point), [version; 2], "{point}");
+            version_of(point);
         }
         let mut wish = wish;
         (wish["query"], wish["using"]) = (json!([0, 1]), json!("b"));
@@ -140,10 +156,70 @@ fn points_are_whole_while_others_write_them() {
             wish["filter"] = filter;
             let found = server.post("/collections/c/points/query", &wish).result();
             for point in found["points"].as_array().unwrap() {
-                let version = point["payload"]["v"].as_u64().unwrap();
-                assert_eq!(of_point(point), [version; 2], "{point}");
+                let version = version_of(point);
                 assert_eq!(point["score"].as_f64().unwrap() as u64, version, "{point}");
                 assert!(wish["filter"] == json!({}) || version % 2 == 1, "{point}");
+            }
+        }
+    });
+}
+
+#[test]
+fn groups_and_fused_points_are_whole_while_others_write_them() {
+    let vector = json!({"size": 2, "distance": "Euclid"});
+    let (_dir, server) = server_of(&json!({"a": vector, "b": vector}));
+    put(&server, 1);
+    let below = json!({"query": [0, 1], "using": "a", "limit": 20});
+    beside_changes(&server, &|| {
+        let mut wish = json!({"query": [0, 1], "using": "b", "group_by": "odd", "limit": 2,
+            "group_size": 20, "with_vector": true, "with_payload": true});
+        let path = "/collections/c/points/query/groups";
+        let found = server.post(path, &wish).result();
+        for group in found["groups"].as_array().unwrap() {
+            for point in group["hits"].as_array().unwrap() {
+                let version = version_of(point);
+                assert_eq!(point["score"].as_f64().unwrap() as u64, version, "{point}");
+                assert_eq!(group["id"].as_u64().unwrap(), version % 2, "{point}");
+            }
+        }
+        wish["prefetch"] = below.clone();
+        (wish["filter"], wish["query"]) = (odd(), json!({"fusion": "dbsf"}));
+        (wish["limit"], wish["using"]) = (json!(20), Value::Null);
+        let found = server.post("/collections/c/points/query", &wish).result();
+        let mut scores = BTreeMap::new();
+        for point in found["points"].as_array().unwrap() {
+            let version = version_of(point);
+            assert_eq!(version % 2, 1, "{point}");
+            let known = scores.entry(version).or_insert(&point["score"]);
+            assert_eq!(
+                *known, &point["score"],
+                "of one version, so as near: {point}"
+            );
+        }
+        wish["prefetch"] = json!({"query": {"sample": "random"}, "limit": 20});
+        let found = server.post("/collections/c/points/query", &wish).result();
+        for point in found["points"].as_array().unwrap() {
+            assert_eq!(version_of(point) % 2, 1, "{point}");
+        }
+    });
+}
+
+#[test]
+fn pages_have_what_their_filter_lets_through_while_others_write() {
+    let vector = json!({"size": 2, "distance": "Euclid"});
+    let (_dir, server) = server_of(&json!({"a": vector, "b": vector}));
+    put(&server, 1);
+    beside_changes(&server, &|| {
+        let mut wish = json!({"filter": odd(), "limit": 20, "with_vector": true});
+        let path = "/collections/c/points/scroll";
+        for order in [Value::Null, json!("v")] {
+            wish["order_by"] = order;
+            let page = server.post(path, &wish).result();
+            for point in page["points"].as_array().unwrap() {
+                let version = version_of(point);
+                assert_eq!(version % 2, 1, "{point}");
+                let order = &point["order_value"];
+                assert!(order.is_null() || order == version, "{point}");
             }
         }
     });

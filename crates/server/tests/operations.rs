@@ -396,7 +396,7 @@ fn payloads_are_changed() {
         |id: u64| server.get(&format!("/collections/c/points/{id}")).result()["payload"].clone();
     let done = |answer: common::Answer| assert_eq!(answer.result()["status"], "completed");
     let base = "/collections/c/points/payload";
-    let set = json!({"payload": {"z": 1}, "points": [1, 99]});
+    let set = json!({"payload": {"z": 1}, "points": [1]});
     done(server.post(&format!("{base}?wait=true"), &set));
     assert_eq!(payload(1), json!({"n": 1, "k": "x", "z": 1}));
     let set = json!({"payload": {"w": 1}, "filter": {"must": [{"key": "n", "range": {"gte": 3}}]}, "key": "m"});
@@ -466,6 +466,69 @@ fn vectors_are_changed_and_removed() {
         ids(&found.result()["points"]),
         [json!(UUID)],
         "no vector of no meaning"
+    );
+}
+
+#[test]
+fn changes_of_points_that_are_not_there_change_the_others() {
+    let (_dir, server) = filled();
+    let point = |id: u64| server.get(&format!("/collections/c/points/{id}")).result();
+    let base = "/collections/c/points";
+    let missed = |path: &str, method: &str, body: &Value| {
+        let path = format!("{base}/{path}?wait=true");
+        let answer = server.ask_with((method, &path), &[], &body.to_string());
+        assert_eq!(answer.error(404), "Not found: No point with id 98 found");
+    };
+    let set = |more: u64| json!({"payload": {"z": more}, "points": [1, 98, 2, 99]});
+    missed("payload", "POST", &set(1));
+    assert_eq!(point(2)["payload"], json!({"n": 2, "k": "y", "z": 1}));
+    missed("payload", "PUT", &set(2));
+    assert_eq!(point(2)["payload"], json!({"z": 2}));
+    let keys = json!({"keys": ["z"], "points": [98, 1]});
+    missed("payload/delete", "POST", &keys);
+    assert_eq!(point(1)["payload"], json!({}));
+    missed("payload/clear", "POST", &json!({"points": [98, 2]}));
+    assert_eq!(point(2)["payload"], json!({}));
+    let update = json!({"points": [
+        {"id": 98, "vector": {"b": [1, 2, 3]}}, {"id": 2, "vector": {"b": [1, 2, 3]}}]});
+    missed("vectors", "PUT", &update);
+    assert_eq!(point(2)["vector"]["b"], json!([1.0, 2.0, 3.0]));
+    let remove = json!({"points": [98, 2], "vector": ["b"]});
+    missed("vectors/delete", "POST", &remove);
+    assert_eq!(point(2)["vector"], json!({"a": [2.0, 0.0]}));
+    server
+        .put(&format!("{base}/vectors"), &json!({"points": []}))
+        .error(422);
+}
+
+#[test]
+fn a_filter_beside_points_counts_for_vectors_that_are_removed_alone() {
+    let (_dir, server) = filled();
+    let point = |id: u64| server.get(&format!("/collections/c/points/{id}")).result();
+    let base = "/collections/c/points";
+    let both = |more: Value| {
+        let mut body = json!({"filter": {"must": [{"has_id": [1]}]}, "points": [2]});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        body
+    };
+    let set = both(json!({"payload": {"z": 1}}));
+    server.post(&format!("{base}/payload"), &set).result();
+    assert_eq!(point(2)["payload"]["z"], 1);
+    assert_eq!(point(1)["payload"], json!({"n": 1, "k": "x"}));
+    let remove = both(json!({"vector": ["a"]}));
+    server
+        .post(&format!("{base}/vectors/delete"), &remove)
+        .result();
+    assert_eq!(point(2)["vector"], json!({}));
+    assert_eq!(point(1)["vector"], json!({"b": [0.0, 0.0, 1.0]}));
+    server
+        .post(&format!("{base}/delete"), &both(json!({})))
+        .result();
+    assert_eq!(
+        scrolled(&server, &json!({})),
+        [json!(1), json!(3), json!(4), json!(UUID)]
     );
 }
 

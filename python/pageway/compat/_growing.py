@@ -18,6 +18,7 @@ from .._sources.batches import Batch, Batches, rows_per_batch
 from ..errors import InvalidInputError, PagewayWarning
 from ..index import Index
 from ..index import open as open_index
+from ..results import Ids
 
 #: Searches that an index may be asked for without being opened anew.
 _LIST_SIZE, _K = 1000, 1000
@@ -34,17 +35,21 @@ class Growing:
         As of `pageway.build`.
     dtype : dtype
         Element type.
+    id_type : dtype
+        Type of ids.
     settings
         As of `pageway.build`.
     """
 
-    def __init__(self, dimension: int, metric: Metric, dtype: Any, **settings: Any) -> None:
+    def __init__(
+        self, dimension: int, metric: Metric, dtype: Any, id_type: Any = np.int64, **settings: Any
+    ) -> None:
         self.dimension, self.metric, self.dtype = int(dimension), metric, np.dtype(dtype)
-        self.settings = settings
+        self.id_type, self.settings = np.dtype(id_type), settings
         self._folder = tempfile.mkdtemp(prefix="pageway-")
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._rows = os.path.join(self._folder, "rows")
-        self._ids: List[npt.NDArray[np.int64]] = []
+        self._ids: List[Ids] = []
         self._index: Optional[Index] = None
         self.count = 0
 
@@ -58,18 +63,22 @@ class Growing:
         given = np.arange(self.count, self.count + len(array)) if ids is None else np.asarray(ids)
         if given.shape != (len(array),):
             raise InvalidInputError(f"{len(array)} vectors come with ids of shape {given.shape}")
-        if given.dtype.kind == "u" and given.size and given.max() > np.iinfo(np.int64).max:
-            raise InvalidInputError(f"id {given.max()}: ids are int64 here, below 2**63")
+        bounds = np.iinfo(self.id_type)
+        for own in (int(given.min()), int(given.max())) if given.size else ():
+            if not bounds.min <= own <= bounds.max:
+                raise InvalidInputError(
+                    f"id {own}: ids are {self.id_type} here, from {bounds.min} to {bounds.max}"
+                )
         with open(self._rows, "ab") as file:
             file.write(array.data.cast("B"))
-        self._ids.append(given.astype(np.int64))
+        self._ids.append(given.astype(self.id_type))
         self.count += len(array)
         self.close()
 
     @property
-    def ids(self) -> npt.NDArray[np.int64]:
+    def ids(self) -> Ids:
         """The ids of all rows, in the order they came."""
-        return np.concatenate([np.empty(0, np.int64), *self._ids])
+        return np.concatenate([np.empty(0, self.id_type), *self._ids])
 
     def rows(self) -> npt.NDArray[Any]:
         """All rows, mapped."""
@@ -77,7 +86,7 @@ class Growing:
             return np.empty((0, self.dimension), self.dtype)
         return np.memmap(self._rows, self.dtype, "r", shape=(self.count, self.dimension))
 
-    def latest(self) -> Tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    def latest(self) -> Tuple[npt.NDArray[Any], Ids]:
         """Places and ids of the rows that count: the last of each id."""
         ids = self.ids
         _, last = np.unique(ids[::-1], return_index=True)

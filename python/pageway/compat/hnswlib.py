@@ -53,12 +53,14 @@ class Index:
         """Begins an empty index; `max_elements` binds nobody."""
         _no(allow_replace_deleted, "allow_replace_deleted")
         self.max_elements, self.M, self.ef_construction = max_elements, M, ef_construction
-        self._rows = Growing(self.dim, _METRICS[self.space], np.float32, **self._settings())
+        settings = self._settings()
+        self._rows = Growing(self.dim, _METRICS[self.space], np.float32, **settings)
         self._rows.settings["seed"] = random_seed
 
     def _settings(self) -> Dict[str, Any]:
         degree = min(max(2 * self.M, 4), 512)
-        return {"degree": degree, "build_list": max(self.ef_construction, degree)}
+        build_list = max(self.ef_construction, degree)
+        return {"degree": degree, "build_list": build_list, "id_type": np.uint64}
 
     def add_items(
         self, data: Any, ids: Any = None, num_threads: int = -1, replace_deleted: bool = False

@@ -124,7 +124,7 @@ impl OpenCollection {
         Ok(())
     }
 
-    /// Changes points as they are now, some at a time.
+    /// Changes points as they are now, some at a time; 404 after those in which one is missing.
     fn rewrite(
         &self,
         order: &mut WriteOrder,
@@ -133,7 +133,9 @@ impl OpenCollection {
     ) -> Outcome<()> {
         for ids in ids.chunks(AT_ONCE) {
             let mut changed = Vec::with_capacity(ids.len());
+            let mut missing: HashSet<PointId> = ids.iter().copied().collect();
             for before in self.load(ids, &|_| true)? {
+                missing.remove(&before.id);
                 let mut point = before.clone();
                 change(&mut point)?;
                 if point != before {
@@ -142,6 +144,7 @@ impl OpenCollection {
                 }
             }
             self.put(order, changed)?;
+            check_missing(ids.iter().find(|id| missing.contains(id)))?;
         }
         Ok(())
     }
@@ -172,18 +175,20 @@ impl OpenCollection {
         let filter = update.update_filter.filter(|filter| !filter.is_null());
         let matching = self.matching_of(&ids, filter.as_ref())?;
         for (at, change) in update.points.into_iter().enumerate() {
-            let point = known.get_mut(&change.id).ok_or_else(|| {
-                Failure::not_found(format_args!("No point with id {} found", change.id))
-            })?;
+            let Some(point) = known.get_mut(&change.id) else {
+                continue;
+            };
             if matching.as_ref().is_none_or(|own| own.contains(&change.id)) {
                 point.set_vectors(&self.schema, change.vector, &format!("points[{at}]"))?;
                 point.document.version = number;
             }
         }
+        let missing = ids.iter().find(|id| !known.contains_key(id)).copied();
         let changed = known
             .into_values()
             .filter(|point| point.document.version == number);
-        self.put(order, changed.collect())
+        self.put(order, changed.collect())?;
+        check_missing(missing.as_ref())
     }
 
     fn delete_vectors(
@@ -198,12 +203,25 @@ impl OpenCollection {
         if let Some(name) = unknown {
             return Err(Failure::no_vector(name));
         }
-        let ids = self.selected(&delete.selector)?;
+        let mut ids = self.selected(&delete.selector)?;
+        if delete.selector.points.is_some() {
+            // Those of both, where other operations pass over the filter.
+            if let Some(filter) = self.filter(delete.selector.filter.as_ref())? {
+                ids.extend(self.matching(Some(&filter), None)?);
+                let mut known = HashSet::new();
+                ids.retain(|id| known.insert(*id));
+            }
+        }
         self.rewrite(order, (number, &ids), &mut |point| {
             point.remove_vectors(&self.schema, &delete.vector);
             Ok(())
         })
     }
+}
+
+fn check_missing(id: Option<&PointId>) -> Outcome<()> {
+    let missing = |id| Failure::not_found(format_args!("No point with id {id} found"));
+    id.map_or(Ok(()), |id| Err(missing(id)))
 }
 
 fn new_point(schema: &Schema, (at, one): (usize, PointInsert), number: u64) -> Outcome<Point> {

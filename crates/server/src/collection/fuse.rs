@@ -9,7 +9,6 @@ use super::open::OpenCollection;
 use super::output::{OutputWish, PointOutput};
 use super::search::SearchSettings;
 use crate::failure::{Failure, Outcome};
-use crate::room::AnswerRoom;
 use crate::wire::{Fusion, PayloadParts, PointId, Query, VectorParts};
 
 /// A point of one of the queries below.
@@ -43,9 +42,35 @@ impl OpenCollection {
         (limit, offset): (usize, usize),
         settings: SearchSettings<'_>,
     ) -> Outcome<Vec<PointOutput>> {
-        let sources = self.sources(query, settings)?;
-        let shown = fused((query, fusion), (limit, offset), &sources)?;
-        self.scored(&shown, (query, settings.room))
+        let none = (PayloadParts::All(false), VectorParts::All(false));
+        let wish = OutputWish {
+            payload: query.with_payload.as_ref().unwrap_or(&none.0),
+            vector: query.with_vector.as_ref().unwrap_or(&none.1),
+            room: settings.room,
+        };
+        let ask = |settings: SearchSettings<'_>| {
+            let sources = self.sources(query, settings)?;
+            fused((query, fusion), (limit, offset), &sources)
+        };
+        if !wish.payload.is_wanted() && !wish.vector.is_wanted() {
+            let point = |(id, score)| PointOutput::scored(id, score);
+            return Ok(ask(settings)?.into_iter().map(point).collect());
+        }
+        let ids = |shown: &Vec<Scored>| shown.iter().map(|(id, _)| *id).collect();
+        let (shown, mut points) = self.settled((query, settings, wish), &ask, &ids)?;
+        let output = shown.into_iter().filter_map(|(id, score)| {
+            let own = points.remove(&id).flatten()?;
+            let PointOutput {
+                payload, vector, ..
+            } = PointOutput::new(&self.schema, own, wish);
+            let scored = PointOutput::scored(id, score);
+            Some(PointOutput {
+                payload,
+                vector,
+                ..scored
+            })
+        });
+        Ok(output.collect())
     }
 
     /// What each prefetch of a query finds.
@@ -69,24 +94,6 @@ impl OpenCollection {
             (own.limit()?, 0),
             settings,
         )?))
-    }
-
-    /// What is wanted of points with scores.
-    fn scored(
-        &self,
-        scored: &[Scored],
-        (query, room): (&Query, &AnswerRoom),
-    ) -> Outcome<Vec<PointOutput>> {
-        let none = (PayloadParts::All(false), VectorParts::All(false));
-        let wish = OutputWish {
-            payload: query.with_payload.as_ref().unwrap_or(&none.0),
-            vector: query.with_vector.as_ref().unwrap_or(&none.1),
-            room,
-        };
-        let ids: Vec<PointId> = scored.iter().map(|(id, _)| *id).collect();
-        let mut points = self.points(&ids, wish)?;
-        set_scores(&mut points, scored);
-        Ok(points)
     }
 }
 

@@ -35,25 +35,37 @@ impl OpenCollection {
         request: &GroupQuery,
         settings: SearchSettings<'_>,
     ) -> Outcome<Vec<PointGroup>> {
-        let mut search = GroupSearch::new(request)?;
+        let search = GroupSearch::new(request)?;
+        let Some(vectors) = &search.vectors else {
+            let groups = self.groups_of(search.clone(), settings)?;
+            return Ok(search.shown(groups, Vec::new()));
+        };
+        let wish = OutputWish {
+            payload: &PayloadParts::All(false),
+            vector: vectors,
+            room: settings.room,
+        };
+        let ask = |settings: SearchSettings<'_>| self.groups_of(search.clone(), settings);
+        let ids = |groups: &Vec<PointGroup>| ids_of(groups);
+        let (groups, points) = self.settled((&search.query, settings, wish), &ask, &ids)?;
+        let points = points.into_values().flatten();
+        let loaded = points.map(|point| PointOutput::new(&self.schema, point, wish));
+        Ok(search.shown(groups, loaded.collect()))
+    }
+
+    fn groups_of(
+        &self,
+        mut search: GroupSearch,
+        settings: SearchSettings<'_>,
+    ) -> Outcome<Vec<PointGroup>> {
         let taken = settings.room.taken();
-        let groups = loop {
+        loop {
             settings.room.return_to(taken);
             let points = self.query_range(&search.query, (search.look, 0), settings)?;
             if let Some(groups) = search.look_at(points) {
-                break groups;
+                return Ok(groups);
             }
-        };
-        let mut loaded = Vec::new();
-        if let Some(vectors) = &search.vectors {
-            let wish = OutputWish {
-                payload: &PayloadParts::All(false),
-                vector: vectors,
-                room: settings.room,
-            };
-            loaded = self.points(&ids_of(&groups), wish)?;
         }
-        Ok(search.shown(groups, loaded))
     }
 
     /// Puts the points of this collection whose ids are those of groups beside them.
@@ -65,6 +77,7 @@ impl OpenCollection {
 }
 
 /// A query that is asked again for more points until there are enough groups.
+#[derive(Clone)]
 pub(crate) struct GroupSearch {
     /// What is asked, with whole payloads.
     pub(crate) query: Query,
@@ -117,7 +130,8 @@ impl GroupSearch {
         None
     }
 
-    /// What is wanted of groups; `loaded` are their points with vectors.
+    /// What is wanted of groups; `loaded` are their points with vectors, and those without them
+    /// are no more.
     pub(crate) fn shown(
         &self,
         mut groups: Vec<PointGroup>,
@@ -125,6 +139,12 @@ impl GroupSearch {
     ) -> Vec<PointGroup> {
         let loaded = loaded.into_iter().map(|point| (point.id, point.vector));
         let loaded: HashMap<PointId, _> = loaded.collect();
+        if self.vectors.is_some() {
+            for group in &mut groups {
+                group.hits.retain(|hit| loaded.contains_key(&hit.id));
+            }
+            groups.retain(|group| !group.hits.is_empty());
+        }
         for hit in groups.iter_mut().flat_map(|group| &mut group.hits) {
             let payload = hit.payload.take().filter(|_| self.payload.is_wanted());
             hit.payload = payload.map(|payload| self.payload.of(payload));

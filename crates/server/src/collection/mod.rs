@@ -19,6 +19,7 @@ mod facet;
 mod fuse;
 mod group;
 mod journal;
+mod known;
 mod open;
 mod order_by;
 mod output;

@@ -23,6 +23,8 @@ use crate::wire::without_vector;
 
 /// Parts of a delta of which one is large.
 const LARGE_DELTA: u64 = 4;
+/// Rows of a delta that are few.
+const SMALL_DELTA: u64 = 4096;
 /// The directory of the journal.
 pub(super) const JOURNAL: &str = "JOURNAL";
 
@@ -319,6 +321,21 @@ impl OpenCollection {
             changes.is_ok_and(|own| LARGE_DELTA * own.delta_rows > own.delta_capacity)
         };
         self.writers.iter().any(is_large)
+    }
+
+    /// Whether few rows fit into a delta.
+    pub(crate) fn has_small_delta(&self) -> bool {
+        let is_small = |writer: &Writer| {
+            let changes = writer.changes();
+            changes.is_ok_and(|own| own.delta_capacity < SMALL_DELTA)
+        };
+        self.writers.iter().any(is_small)
+    }
+
+    /// Whether each of its indexes has rows in segments: flushes train no codes then.
+    pub(crate) fn is_flushed(&self) -> bool {
+        let has_segments = |writer: &Writer| writer.changes().is_ok_and(|own| own.segments > 0);
+        self.writers.iter().all(has_segments)
     }
 
     /// Points that there are.

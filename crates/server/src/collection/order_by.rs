@@ -4,6 +4,7 @@
 //! once for each of them; equal ones are one.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use pageway::FieldPath;
@@ -14,26 +15,59 @@ use serde_json::Value;
 use super::document::PointDocument;
 use super::open::OpenCollection;
 use super::output::{OutputWish, PointOutput};
+use super::point::Point;
 use crate::failure::{Failure, Outcome};
 use crate::wire::{Direction, OrderBy, PointId};
 
 /// A point, and the value that it is there for.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct OrderedPoint {
+struct OrderedPoint {
     id: PointId,
     key: Number,
     value: Value,
 }
 
 impl OpenCollection {
-    /// The first points in an order.
+    /// What is wanted of the first points in an order, but for the first `offset`. What has changed
+    /// meanwhile and has no more the value that it was there for is left out.
     pub(super) fn ordered(
         &self,
-        order: &OrderBy,
+        (order, filter): (&OrderBy, Option<&Value>),
+        ((limit, offset), deadline): ((usize, usize), Instant),
+        wish: OutputWish<'_>,
+    ) -> Outcome<Vec<PointOutput>> {
+        let path = FieldPath::parse(&order.key).map_err(Failure::wrong)?;
+        let changes = self.changes.load(Ordering::Acquire);
+        let most = (limit + offset, deadline);
+        let ordered = self.first_ordered((order, &path), filter, most)?;
+        let filter = self.filter(filter)?;
+        let mut found = Vec::with_capacity(ordered.len());
+        for one in ordered.into_iter().skip(offset) {
+            let is_shown = |point: &Point| {
+                let has_value = || {
+                    let mut has_value = false;
+                    visit_values(&point.document.payload, &path, &mut |value| {
+                        has_value |=
+                            order_key(value).is_some_and(|own| own.compare(one.key).is_eq());
+                    });
+                    has_value
+                };
+                Ok(self.rests_since(changes) || has_value() && point.matches(filter.as_ref())?)
+            };
+            for mut point in self.points_that(&[one.id], wish, &is_shown)? {
+                point.order_value = Some(one.value.clone());
+                found.push(point);
+            }
+        }
+        Ok(found)
+    }
+
+    fn first_ordered(
+        &self,
+        (order, path): (&OrderBy, &FieldPath),
         filter: Option<&Value>,
         (limit, deadline): (usize, Instant),
     ) -> Outcome<Vec<OrderedPoint>> {
-        let path = FieldPath::parse(&order.key).map_err(Failure::wrong)?;
         let direction = order.direction.unwrap_or_default();
         let start = order.start_from.as_ref().filter(|value| !value.is_null());
         let start = start.map(|value| {
@@ -44,7 +78,7 @@ impl OpenCollection {
         let mut best: Vec<OrderedPoint> = Vec::new();
         self.visit_documents(filter, deadline, &mut |id, document| {
             let payload = PointDocument::decode(document)?.payload;
-            visit_values(&payload, &path, &mut |value| {
+            visit_values(&payload, path, &mut |value| {
                 let Some(key) = order_key(value) else { return };
                 let is_before = start.is_some_and(|start| match direction {
                     Direction::Asc => key.compare(start).is_lt(),
@@ -62,22 +96,6 @@ impl OpenCollection {
         })?;
         keep_first(&mut best, direction, limit);
         Ok(best)
-    }
-
-    /// What is wanted of points in an order.
-    pub(super) fn ordered_output(
-        &self,
-        ordered: Vec<OrderedPoint>,
-        wish: OutputWish<'_>,
-    ) -> Outcome<Vec<PointOutput>> {
-        let mut found = Vec::with_capacity(ordered.len());
-        for one in ordered {
-            for mut point in self.points(&[one.id], wish)? {
-                point.order_value = Some(one.value.clone());
-                found.push(point);
-            }
-        }
-        Ok(found)
     }
 
     /// Some points that match, by chance.

@@ -79,6 +79,18 @@ pub(crate) enum ValueOutput {
 }
 
 impl PointOutput {
+    /// A point and its score alone.
+    pub(super) fn scored(id: PointId, score: f32) -> Self {
+        Self {
+            id,
+            version: Some(0),
+            score: Some(score),
+            payload: None,
+            vector: None,
+            order_value: None,
+        }
+    }
+
     /// What is wanted of a point.
     pub(super) fn new(schema: &Schema, point: Point, wish: OutputWish<'_>) -> Self {
         let OutputWish {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use pageway::{Index, RowParts, StoredRow};
+use pageway::{Filter, Index, RowParts, StoredRow};
 use serde_json::{Map, Value};
 
 use super::change::PutRow;
@@ -182,6 +182,15 @@ impl Point {
             document,
             vectors: self.vectors.iter().map(bytes).collect(),
         })
+    }
+
+    /// Whether a filter lets it through.
+    pub(super) fn matches(&self, filter: Option<&Filter>) -> Outcome<bool> {
+        let Some(filter) = filter else {
+            return Ok(true);
+        };
+        let document = self.document.encode()?;
+        Ok(filter.matches(self.id.number(), Some(&document)))
     }
 
     /// The sparse vectors.

@@ -33,6 +33,7 @@ impl OpenCollection {
                 deadline,
                 trace: &own,
                 room,
+                known: None,
             },
             documents: false,
         };

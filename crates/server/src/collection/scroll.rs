@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::open::OpenCollection;
 use super::output::{OutputWish, PointOutput, ScrollOutput};
+use super::point::Point;
 use crate::failure::{Failure, Outcome};
 use crate::room::AnswerRoom;
 use crate::wire::{PayloadParts, PointId, Retrieve, Scroll, VectorParts, parts_of};
@@ -71,13 +72,41 @@ impl OpenCollection {
         ids: &[PointId],
         wish: OutputWish<'_>,
     ) -> Outcome<Vec<PointOutput>> {
+        self.points_that(ids, wish, &|_| Ok(true))
+    }
+
+    /// The same of points that a filter let through, but for those that have changed since the
+    /// counter of changes was read, and that it lets through no more.
+    pub(super) fn points_of(
+        &self,
+        ids: &[PointId],
+        (filter, changes): (Option<&Value>, u64),
+        wish: OutputWish<'_>,
+    ) -> Outcome<Vec<PointOutput>> {
+        let filter = self.filter(filter)?;
+        let matches = |point: &Point| point.matches(filter.as_ref());
+        self.points_that(ids, wish, &|point| {
+            Ok(self.rests_since(changes) || matches(point)?)
+        })
+    }
+
+    /// The same of those that are to be shown as they are now.
+    pub(super) fn points_that(
+        &self,
+        ids: &[PointId],
+        wish: OutputWish<'_>,
+        is_shown: &dyn Fn(&Point) -> Outcome<bool>,
+    ) -> Outcome<Vec<PointOutput>> {
         let mut output = Vec::with_capacity(ids.len());
         wish.payload.check()?;
         let wants = self.wanted_vectors(wish.vector)?;
         self.visit_points(ids, &wants, &mut |points, documents| {
             wish.take_room(&points, documents)?;
-            let points = points.into_iter();
-            output.extend(points.map(|point| PointOutput::new(&self.schema, point, wish)));
+            for point in points {
+                if is_shown(&point)? {
+                    output.push(PointOutput::new(&self.schema, point, wish));
+                }
+            }
             Ok(())
         })?;
         Ok(output)
@@ -116,19 +145,19 @@ impl OpenCollection {
             if request.offset.is_some() {
                 return Err(Failure::wrong("`offset` and `order_by` do not go together"));
             }
-            let order = order.clone().into();
-            let points = self.ordered(&order, request.filter.as_ref(), (limit, deadline))?;
+            let asked = (&order.clone().into(), request.filter.as_ref());
             return Ok(ScrollOutput {
-                points: self.ordered_output(points, wish)?,
+                points: self.ordered(asked, ((limit, 0), deadline), wish)?,
                 next_page_offset: None,
             });
         }
+        let changes = self.changes.load(Ordering::Acquire);
         let first = request.offset.unwrap_or(PointId::Number(0));
         let mut ids = self.next_ids(request.filter.as_ref(), (first, limit + 1), deadline)?;
         let next = ids.get(limit).copied();
         ids.truncate(limit);
         Ok(ScrollOutput {
-            points: self.points(&ids, wish)?,
+            points: self.points_of(&ids, (request.filter.as_ref(), changes), wish)?,
             next_page_offset: next,
         })
     }

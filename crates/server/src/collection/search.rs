@@ -1,16 +1,15 @@
 //! Queries: the nearest points of a vector, of a point, and points in an order.
 
-use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pageway::server::clock;
-use pageway::{Answers, Effort, ErrorKind, Filter, Index, Queries, QueryStats, SearchOptions};
+use pageway::{Answers, Effort, ErrorKind, Index, Queries, QueryStats, SearchOptions};
 use serde_json::Value;
 
 use super::document::PointDocument;
+use super::known::{KnownPoints, ReadPoints};
 use super::open::OpenCollection;
-use super::order_by::OrderedPoint;
 use super::output::{DOCUMENT_TIMES, OutputWish, PointOutput};
 use super::point::Point;
 use super::schema::DenseField;
@@ -18,7 +17,7 @@ use super::trace::{SampledSearch, SearchPlan, SearchTrace};
 use crate::failure::{Failure, Outcome};
 use crate::room::AnswerRoom;
 use crate::wire::{
-    OrderBy, PayloadParts, PointId, Query, QueryKind, QueryParams, VectorParts, without_vector,
+    PayloadParts, PointId, Query, QueryKind, QueryParams, VectorParts, without_vector,
 };
 
 /// Candidates for each answer, and at least, where an index does not know what a recall takes.
@@ -36,6 +35,8 @@ pub(crate) struct SearchSettings<'s> {
     pub(crate) trace: &'s SearchTrace,
     /// Memory of the answer.
     pub(crate) room: &'s AnswerRoom,
+    /// Points that are found as they were read.
+    pub(crate) known: Option<KnownPoints<'s>>,
 }
 
 /// Searches since a collection was opened, and the pages that they read.
@@ -49,7 +50,7 @@ pub(crate) struct SearchCounts {
 pub(super) struct Hit {
     pub(super) id: PointId,
     pub(super) score: f32,
-    document: Option<PointDocument>,
+    pub(super) document: Option<PointDocument>,
 }
 
 /// The number and the field of a vector, and one of that field.
@@ -114,22 +115,27 @@ impl OpenCollection {
                 self.nearest_output(hits, (limit, offset), (settings, wish))
             }
             QueryKind::Scroll => {
-                let ids = self.next_ids(
-                    filter,
-                    (PointId::Number(0), limit + offset),
-                    settings.deadline,
-                )?;
+                let changes = self.changes.load(Ordering::Acquire);
+                let first = (PointId::Number(0), limit + offset);
+                let ids = self.next_ids(filter, first, settings.deadline)?;
                 let ids = ids.get(offset..).unwrap_or_default();
-                self.unscored(ids, wish)
+                self.unscored(ids, (filter, changes), wish)
             }
             QueryKind::OrderBy(order) => {
-                let hits = self.ordered_query(&order, query, (limit, offset), settings)?;
-                self.ordered_hits(hits, wish)
+                let range = (limit, offset);
+                let mut points =
+                    self.ordered((&order, filter), (range, settings.deadline), wish)?;
+                points.iter_mut().for_each(without_score);
+                Ok(points)
             }
             QueryKind::Sample => {
+                let changes = self.changes.load(Ordering::Acquire);
                 // What others of an order by chance are passed over makes no difference.
-                let ids = self.sample(filter, (limit, settings.deadline))?;
-                self.unscored(&ids, wish)
+                let ids = match settings.known {
+                    Some(known) => known.points.keys().copied().take(limit).collect(),
+                    None => self.sample(filter, (limit, settings.deadline))?,
+                };
+                self.unscored(&ids, (filter, changes), wish)
             }
             // It was answered above.
             QueryKind::Fusion(_) => Ok(Vec::new()),
@@ -156,30 +162,13 @@ impl OpenCollection {
         Ok(hits.into_iter().skip(offset).take(limit).collect())
     }
 
-    fn ordered_query(
+    fn unscored(
         &self,
-        order: &OrderBy,
-        query: &Query,
-        (limit, offset): (usize, usize),
-        settings: SearchSettings<'_>,
-    ) -> Outcome<Vec<OrderedPoint>> {
-        let most = (limit + offset, settings.deadline);
-        let ordered = self.ordered(order, query.filter.as_ref(), most)?;
-        Ok(ordered.into_iter().skip(offset).collect())
-    }
-
-    fn ordered_hits(
-        &self,
-        ordered: Vec<OrderedPoint>,
+        ids: &[PointId],
+        found: (Option<&Value>, u64),
         wish: OutputWish<'_>,
     ) -> Outcome<Vec<PointOutput>> {
-        let mut points = self.ordered_output(ordered, wish)?;
-        points.iter_mut().for_each(without_score);
-        Ok(points)
-    }
-
-    fn unscored(&self, ids: &[PointId], wish: OutputWish<'_>) -> Outcome<Vec<PointOutput>> {
-        let mut points = self.points(ids, wish)?;
+        let mut points = self.points_of(ids, found, wish)?;
         points.iter_mut().for_each(without_score);
         Ok(points)
     }
@@ -231,6 +220,21 @@ impl OpenCollection {
     }
 
     pub(super) fn nearest(&self, search: &Nearest<'_>, k: usize) -> Outcome<Vec<Hit>> {
+        let Some(known) = search.settings.known else {
+            return self.searched(search, k);
+        };
+        let mut hits = Vec::new();
+        if known.has_others {
+            hits = self.searched(search, k + known.points.len())?;
+        }
+        self.put_known(&mut hits, (search, known.points))?;
+        sort_hits(&mut hits, search.field);
+        hits.truncate(k);
+        Ok(hits)
+    }
+
+    /// The nearest as the index has them.
+    fn searched(&self, search: &Nearest<'_>, k: usize) -> Outcome<Vec<Hit>> {
         let Some(index) = self.index(search.number).filter(|index| !index.is_empty()) else {
             return Ok(Vec::new());
         };
@@ -308,84 +312,31 @@ impl OpenCollection {
         if !wish.vector.is_wanted() {
             return Ok(hits.into_iter().map(|hit| hit.into_output(wish)).collect());
         }
-        let (query, using, _) = wanted;
         // Payloads have taken their room.
         let vectors = OutputWish {
             payload: &PayloadParts::All(false),
             ..wish
         };
-        let mut points = self.points_of(&hits, using.0, vectors)?;
-        hits.retain(|hit| points.contains_key(&hit.id));
+        let ids: Vec<PointId> = hits.iter().map(|hit| hit.id).collect();
+        let (wants, number) = (self.wanted_vectors(wish.vector)?, wanted.1.0);
+        let mut points = ReadPoints::new();
+        let uses = |own: usize| own == number || wants(own);
+        self.read(&ids, &uses, (vectors, &mut points))?;
         if !self.rests_since(changes) {
-            self.renew(&mut hits, &points, (query, using))?;
+            let known = Some(KnownPoints {
+                points: &points,
+                has_others: false,
+            });
+            let settings = SearchSettings { known, ..settings };
+            hits = self.hits(wanted, (range.0, 0), settings)?;
         }
         let output = hits.into_iter().filter_map(|hit| {
-            let point = points.remove(&hit.id)?;
+            let point = points.remove(&hit.id).flatten()?;
             let vector = PointOutput::new(&self.schema, point, vectors).vector;
             let output = hit.into_output(wish);
             Some(PointOutput { vector, ..output })
         });
         Ok(output.collect())
-    }
-
-    /// The points of hits, with the vectors that are wanted and the one that was searched.
-    fn points_of(
-        &self,
-        hits: &[Hit],
-        number: usize,
-        wish: OutputWish<'_>,
-    ) -> Outcome<HashMap<PointId, Point>> {
-        let ids: Vec<PointId> = hits.iter().map(|hit| hit.id).collect();
-        let wants = self.wanted_vectors(wish.vector)?;
-        let mut found = HashMap::with_capacity(ids.len());
-        let wants = |own: usize| own == number || wants(own);
-        self.visit_points(&ids, &wants, &mut |points, documents| {
-            wish.take_room(&points, documents)?;
-            found.extend(points.into_iter().map(|point| (point.id, point)));
-            Ok(())
-        })?;
-        Ok(found)
-    }
-
-    /// Puts points as they are now in place of those that have changed since they were found;
-    /// those that no query would find any more go.
-    fn renew(
-        &self,
-        hits: &mut Vec<Hit>,
-        points: &HashMap<PointId, Point>,
-        (query, (number, field, vector)): (&Query, Using<'_>),
-    ) -> Outcome<()> {
-        let filter = self.filter(query.filter.as_ref())?;
-        let mut renewed = Vec::with_capacity(hits.len());
-        let mut has_changed = false;
-        for hit in hits.drain(..) {
-            let Some(point) = points.get(&hit.id) else {
-                continue;
-            };
-            let found = hit.document.as_ref().map(|document| document.version);
-            if found == Some(point.document.version) {
-                renewed.push(hit);
-                continue;
-            }
-            let own = point.vectors.get(number).and_then(Option::as_ref);
-            let document = point.document.encode()?;
-            let matches = |filter: &Filter| filter.matches(hit.id.number(), Some(&document));
-            if let Some(own) = own
-                && filter.as_ref().is_none_or(matches)
-            {
-                has_changed = true;
-                renewed.push(Hit {
-                    id: hit.id,
-                    score: field.distance.score_of(vector, own),
-                    document: Some(point.document.clone()),
-                });
-            }
-        }
-        if has_changed && query.diversity()?.is_none() {
-            sort_hits(&mut renewed, field);
-        }
-        *hits = among(query, (field, None), renewed);
-        Ok(())
     }
 }
 

@@ -32,19 +32,14 @@ impl OpenCollection {
         }
     }
 
-    /// The ids that a selector means: those it names, or those of the points that match.
+    /// The ids that a selector means, each once: those it names or, where it names none, those of
+    /// the points that match.
     pub(super) fn selected(&self, selector: &Selector) -> Outcome<Vec<PointId>> {
         selector.check()?;
         let mut ids = match &selector.points {
             Some(ids) => ids.clone(),
             None => self.matching(self.filter(selector.filter.as_ref())?.as_ref(), None)?,
         };
-        if let (Some(_), Some(filter)) = (&selector.points, &selector.filter) {
-            let filter = self.filter(Some(filter))?;
-            let matching = self.matching(filter.as_ref(), None)?;
-            let matching: std::collections::HashSet<PointId> = matching.into_iter().collect();
-            ids.retain(|id| matching.contains(id));
-        }
         let mut known = std::collections::HashSet::new();
         ids.retain(|id| known.insert(*id));
         Ok(ids)

@@ -110,6 +110,7 @@ impl Call<'_> {
             deadline: self.deadline,
             trace: self.trace,
             room: self.room,
+            known: None,
         }
     }
 }

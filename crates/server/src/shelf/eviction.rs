@@ -10,6 +10,7 @@ use pageway::server::clock;
 
 use super::opening::{Wanted, index_count};
 use super::{OpenedPlace, PAUSE, Shelf, ShelfPlace, lock};
+use crate::division::Share;
 use crate::failure::{Failure, Outcome};
 
 /// Part of the budget that stays for collections that are not open, where others grow.
@@ -91,6 +92,28 @@ impl Shelf {
         }
         self.close(&mut open)?;
         *open = Some(self.open(wanted, &place, Some(2 * each))?);
+        Ok(true)
+    }
+
+    /// Opens a collection again, so that more rows wait in it than before its first flushes;
+    /// whether it did. Requests that come meanwhile wait.
+    pub(crate) fn divide_again(&self, wanted: &Wanted<'_>) -> Outcome<bool> {
+        let place = self.places().get(&wanted.number).cloned();
+        let Some(place) = place else {
+            return Ok(false);
+        };
+        let mut open = lock(&place.open);
+        if !open.as_ref().is_some_and(is_drained) {
+            return Ok(false);
+        }
+        let known = place.known();
+        self.close(&mut open)?;
+        place.note(Share {
+            search: known.search,
+            ..Share::default()
+        });
+        let opened = self.open(wanted, &place, None);
+        *open = Some(opened.inspect_err(|_| place.note(known))?);
         Ok(true)
     }
 

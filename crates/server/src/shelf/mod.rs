@@ -62,6 +62,8 @@ struct OpenedPlace {
     bytes: u64,
     /// Memory of an index.
     share: Share,
+    /// Whether few rows wait in it, as first flushes train codes and take more than others.
+    is_for_first: bool,
 }
 
 impl Shelf {
@@ -160,6 +162,16 @@ impl Shelf {
     /// Where the clock of uses is.
     pub(crate) fn uses(&self) -> u64 {
         self.clock.load(Ordering::Relaxed)
+    }
+
+    /// Whether few rows wait in an open collection for first flushes, which were.
+    pub(crate) fn is_divided_for_first(&self, number: u64) -> bool {
+        let place = self.places().get(&number).cloned();
+        let is_past = |opened: &OpenedPlace| opened.is_for_first && opened.collection.is_flushed();
+        place.is_some_and(|place| {
+            let open = place.open.try_lock();
+            open.is_ok_and(|open| open.as_ref().is_some_and(is_past))
+        })
     }
 
     /// Closes a collection that nobody uses.

@@ -109,6 +109,7 @@ impl Shelf {
             let opened = opened.and_then(|collection| self.settled(wanted, collection, needed));
             let failure = match opened {
                 Ok((collection, bytes)) => {
+                    let is_for_first = collection.has_small_delta() && !collection.is_flushed();
                     if grown.is_none() {
                         place.note(share);
                     }
@@ -116,6 +117,7 @@ impl Shelf {
                         collection: Arc::new(collection),
                         bytes,
                         share,
+                        is_for_first,
                     });
                 }
                 Err(failure) => failure,

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use pageway::server::clock;
 use serde_json::json;
 
 use super::opening::SEARCH_LEAST;
@@ -81,6 +82,38 @@ fn writers_of_long_vectors_stay_within_the_budget() {
     let bytes = ["a", "b"].map(|name| bytes_of(&service, name).unwrap());
     let (budget, taken) = service.shelf.memory();
     assert!(taken == bytes[0] + bytes[1] && taken <= budget, "{bytes:?}");
+}
+
+#[test]
+fn memory_is_divided_again_after_the_first_flush() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = service_of(dir.path(), (&["a"], 128), 32 << 20);
+    let open = service.collection("a").unwrap();
+    let (name, entry) = service.entry("a").unwrap();
+    let is_due = || service.shelf.is_divided_for_first(entry.number);
+    assert!(!is_due(), "nothing was flushed");
+    let value = |id: u64, at: u64| (id * 7 + at * at) % 13;
+    let vector = |id: u64| (0..128).map(|at| value(id, at)).collect::<Vec<_>>();
+    let point = |id: u64| json!({"id": id, "vector": vector(id)});
+    let points: Vec<_> = (0..400).map(point).collect();
+    let body = json!({"upsert": {"points": points}});
+    open.change(serde_json::from_value(body).unwrap()).unwrap();
+    let ends = clock::now() + Duration::from_secs(60);
+    while !is_due() && clock::now() < ends {
+        std::thread::sleep(PAUSE);
+    }
+    assert!(is_due(), "more rows than a delta has");
+    let capacity = |open: &OpenCollection| {
+        let state = open.state().unwrap();
+        state.indexes[0]["changes"]["delta_capacity"].as_u64()
+    };
+    let before = capacity(&open);
+    assert!(!service.divide_again(&name, &entry).unwrap(), "in use");
+    drop(open);
+    assert!(service.divide_again(&name, &entry).unwrap() && !is_due());
+    let open = service.collection("a").unwrap();
+    assert!(capacity(&open) > before);
+    assert_eq!(open.len(), 400);
 }
 
 #[test]

@@ -78,7 +78,13 @@ impl Selector {
         let Some(ids) = &self.points else {
             return Ok((0..cut.0).map(|part| (part, self.clone())).collect());
         };
-        let parts = grouped(ids.clone(), cut, |id| *id);
+        let mut parts = grouped(ids.clone(), cut, |id| *id);
+        if self.filter.is_some() {
+            // It may stand for points anywhere.
+            for part in 0..cut.0 {
+                parts.entry(part).or_default();
+            }
+        }
         Ok(each(parts, |ids| self.with_points(ids)))
     }
 }
@@ -155,6 +161,11 @@ mod tests {
         points.map(|point| point["id"].clone()).collect()
     }
 
+    fn part_points(parts: &BTreeMap<usize, Value>, name: &str) -> Vec<Value> {
+        let points = parts.values().map(|own| own[name]["points"].clone());
+        points.collect()
+    }
+
     #[test]
     fn what_a_filter_stands_for_may_be_anywhere() {
         let filter = json!({"must": [{"key": "a", "match": {"value": 1}}]});
@@ -181,6 +192,10 @@ mod tests {
             for (key, value) in more.as_object().unwrap() {
                 assert_eq!(&both[&0][name][key], value, "{name}");
             }
+            assert_eq!(
+                part_points(&both, name),
+                [json!([3]), json!([]), json!([2, 5])]
+            );
             let none = dealt(with(json!({"points": []})));
             assert_eq!(none.keys().collect::<Vec<_>>(), [&0], "{name}");
         }

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Outcome};
 
 /// What is wanted of payloads, as it comes.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 pub(crate) enum PayloadParts {
     All(bool),
     Fields(Vec<String>),
@@ -162,6 +162,12 @@ mod tests {
             cut(json!({"exclude": ["a", "l[].y"]})),
             json!({"l": [{"x": 1}, 5], "z": 3})
         );
+    }
+
+    #[test]
+    fn what_is_said_twice_is_refused() {
+        let both = json!({"include": ["a"], "exclude": ["b"]});
+        assert!(serde_json::from_value::<PayloadParts>(both).is_err());
     }
 
     #[test]

@@ -188,6 +188,9 @@ impl UpdateVectors {
     /// Refuses what is not supported.
     pub(crate) fn check(&self) -> Outcome<()> {
         refuse("shard_key", self.shard_key.as_ref())?;
+        if self.points.is_empty() {
+            return Err(Failure::invalid("points", "must specify points to update"));
+        }
         let empty = self.points.iter().position(|own| own.vector.is_empty());
         if let Some(at) = empty {
             let words = "must specify vectors to update for point";

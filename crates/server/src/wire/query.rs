@@ -315,6 +315,12 @@ impl Query {
         own.and_then(|own| own.explain).unwrap_or(false)
     }
 
+    /// Whether it, or one below it, searches vectors of a name.
+    pub(crate) fn uses(&self, name: &str) -> bool {
+        let own = self.using.as_deref().unwrap_or("");
+        own == name || self.prefetch.iter().any(|below| below.uses(name))
+    }
+
     /// The id of the point whose vector is searched for.
     pub(crate) fn asked_id(&self) -> Outcome<Option<PointId>> {
         let kind = self.kind()?;
