@@ -63,7 +63,7 @@ struct Lift {
 }
 
 impl<'a> VectorSet<'a> {
-    /// Wraps rows. Under the inner product and the cosine this is one pass over them, for their norms.
+    /// Wraps rows. Under the inner product and the cosine this is one pass over them, for norms.
     ///
     /// `max_norm` is for the inner product only: the largest norm of the whole collection, when
     /// these rows are a shard of it. `None` takes the largest norm of the rows.
@@ -243,7 +243,9 @@ impl Norms {
         let squared = f64::from(self.squared[node.index()]);
         if squared > 0.0 {
             let factor = squared.sqrt().recip() as f32;
-            vector.iter_mut().for_each(|value| *value *= factor);
+            for value in vector {
+                *value *= factor;
+            }
         }
     }
 }

@@ -23,8 +23,8 @@ use crate::vectors::VectorSet;
 const SHARE: u32 = 16;
 /// and of graphs that are joined, which have such edges within each,
 const JOINED_SHARE: u32 = 64;
-/// and so many at least, where there are. With 2,048 a set of 4,096 takes half as long again, for the
-/// same recall.
+/// and so many at least, where there are. With 2,048 a set of 4,096 takes half as long again, for
+/// the same recall.
 const LEAST: u32 = 512;
 /// Of so many nodes one at most is there for a group of its own.
 const GROUP_SHARE: u32 = 6;

@@ -24,8 +24,8 @@ const RESERVOIR_FACTOR: u32 = 2;
 const JOINED_FANOUT: (u32, u32) = (2, 3);
 
 /// The leaves of a node hold one in so many of all nodes together, at most, but for
-/// [`LEAST_FANOUT`]: in more of a small set the same pairs would be compared over and over. It takes
-/// more of the nearest from each.
+/// [`LEAST_FANOUT`]: in more of a small set the same pairs would be compared over and over. It
+/// takes more of the nearest from each.
 const SMALL_SHARE: u64 = 2;
 const LEAST_FANOUT: u32 = 4;
 

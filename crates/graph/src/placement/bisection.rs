@@ -8,9 +8,9 @@
 //! mean over b in B of |x - b|^2  -  mean over a in A of |x - a|^2  =  2 <x, mean A - mean B> + c
 //! ```
 //!
-//! so means of some embedded nodes of either side make the line, for every metric and element type,
-//! and a node takes one product for its place along it. The sides are found on a sample, from two far
-//! nodes.
+//! so means of some embedded nodes of either side make the line, for every metric and element
+//! type, and a node takes one product for its place along it. The sides are found on a sample, from
+//! two far nodes.
 //!
 //! `log2(pages)` products per node, and [`ROUNDS`] more in each piece that is a sample as a whole.
 
