@@ -11,6 +11,8 @@
 //!
 //! A query has lift 0, so its order of neighbours is that of the inner product.
 //!
+//! The cosine of floats takes their norms once for all pairs, and one product for each.
+//!
 //! Invariant: distances between nodes are never negative and never NaN for finite vectors.
 #![expect(
     clippy::indexing_slicing,
@@ -18,9 +20,9 @@
 )]
 
 use pageway_kernels::{
-    DistanceFn, DistanceManyFn, DotPanelsFn, KernelSet, NearFn, WidenFn, places,
+    DistanceFn, DistanceManyFn, DotPanelsFn, KernelSet, NearFn, WidenFn, cosine_distance, places,
 };
-use pageway_types::{Guide, NodeId, VectorShape};
+use pageway_types::{Guide, Metric, NodeId, VectorShape};
 
 use crate::error::{GraphError, try_reserved};
 use crate::float::normalize;
@@ -30,7 +32,8 @@ pub(crate) const MAX_COUNT: u64 = 1 << 31;
 
 /// Vectors as raw little-endian rows, borrowed, with the distances between them.
 ///
-/// Holds nothing beside the rows, except four bytes per vector under the inner product.
+/// Holds nothing beside the rows, except four bytes per vector under the inner product, and under
+/// the cosine of floats.
 pub struct VectorSet<'a> {
     rows: &'a [u8],
     row_bytes: usize,
@@ -43,6 +46,14 @@ pub struct VectorSet<'a> {
     products: DotPanelsFn,
     near: NearFn,
     lift: Option<Lift>,
+    norms: Option<Norms>,
+}
+
+/// What the cosine of two vectors takes beside their product.
+struct Norms {
+    squared: Vec<f32>,
+    product: DistanceFn,
+    products: DistanceManyFn,
 }
 
 /// The component that puts vectors of different norms on one sphere.
@@ -52,7 +63,7 @@ struct Lift {
 }
 
 impl<'a> VectorSet<'a> {
-    /// Wraps rows. Under the inner product this is one pass over them, for their norms.
+    /// Wraps rows. Under the inner product and the cosine this is one pass over them, for norms.
     ///
     /// `max_norm` is for the inner product only: the largest norm of the whole collection, when
     /// these rows are a shard of it. `None` takes the largest norm of the rows.
@@ -75,6 +86,8 @@ impl<'a> VectorSet<'a> {
                 return Err(GraphError::NormUnused { metric });
             }
         };
+        let has_norms = metric == Guide::Cosine && shape.element.is_float();
+        let norms = has_norms.then(|| Norms::new(rows, shape, kernels));
         Ok(Self {
             rows,
             row_bytes,
@@ -87,14 +100,15 @@ impl<'a> VectorSet<'a> {
             products: kernels.dot_panels(),
             near: kernels.near(),
             lift,
+            norms: norms.transpose()?,
         })
     }
 
     /// Bytes that a set of `count` vectors holds beside its rows.
     pub const fn extra_bytes(count: u64, metric: Guide) -> u64 {
         match metric {
-            Guide::InnerProduct => count.saturating_mul(size_of::<f32>() as u64),
-            Guide::L2 | Guide::Cosine => 0,
+            Guide::InnerProduct | Guide::Cosine => count.saturating_mul(size_of::<f32>() as u64),
+            Guide::L2 => 0,
         }
     }
 
@@ -135,8 +149,10 @@ impl<'a> VectorSet<'a> {
     pub(crate) fn embed(&self, node: NodeId, out: &mut [f32]) {
         let (own, lift) = out.split_at_mut(self.shape.dimension as usize);
         self.widen(node, own);
-        if self.metric == Guide::Cosine {
-            normalize(own);
+        match &self.norms {
+            Some(norms) => norms.normalize(node, own),
+            None if self.metric == Guide::Cosine => normalize(own),
+            None => {}
         }
         if let ([out], Some(lift)) = (lift, &self.lift) {
             *out = lift.components[node.index()];
@@ -156,16 +172,25 @@ impl<'a> VectorSet<'a> {
     /// Build distance of two nodes. Panics when one is out of range.
     #[inline]
     pub fn distance(&self, a: NodeId, b: NodeId) -> f32 {
-        let distance = (self.pair)(self.row(a), self.row(b));
-        match &self.lift {
-            None => distance.max(0.0),
-            Some(lift) => lift.lifted(a, b, distance),
+        let (own, other) = (self.row(a), self.row(b));
+        match (&self.norms, &self.lift) {
+            (Some(norms), _) => norms.cosine(a, b, (norms.product)(own, other)),
+            (None, Some(lift)) => lift.lifted(a, b, (self.pair)(own, other)),
+            (None, None) => (self.pair)(own, other).max(0.0),
         }
     }
 
     /// Build distances of one node to others. `out` is as long as `nodes`; panics otherwise.
     #[inline]
     pub fn distance_many(&self, node: NodeId, nodes: &[NodeId], out: &mut [f32]) {
+        if let Some(norms) = &self.norms {
+            let own = self.row(node);
+            (norms.products)(own, self.rows, self.row_bytes, places(nodes), out);
+            for (out, &other) in out.iter_mut().zip(nodes) {
+                *out = norms.cosine(node, other, *out);
+            }
+            return;
+        }
         self.query_distance_many(self.row(node), nodes, out);
         match (&self.lift, self.metric) {
             (Some(lift), _) => {
@@ -186,6 +211,42 @@ impl<'a> VectorSet<'a> {
     #[inline]
     pub fn query_distance_many(&self, query: &[u8], nodes: &[NodeId], out: &mut [f32]) {
         (self.many)(query, self.rows, self.row_bytes, places(nodes), out);
+    }
+}
+
+impl Norms {
+    fn new(
+        rows: &[u8],
+        shape: VectorShape,
+        kernels: &'static KernelSet,
+    ) -> Result<Self, GraphError> {
+        let product = kernels.distance(shape.element, Metric::InnerProduct);
+        let rows = rows.chunks_exact(shape.row_bytes());
+        let mut squared = try_reserved(rows.len(), "norms")?;
+        squared.extend(rows.map(|row| -product(row, row)));
+        Ok(Self {
+            squared,
+            product,
+            products: kernels.distance_many(shape.element, Metric::InnerProduct),
+        })
+    }
+
+    /// Distance of two nodes, from their negated inner product.
+    #[inline]
+    fn cosine(&self, a: NodeId, b: NodeId, negated_dot: f32) -> f32 {
+        let [aa, bb] = [a, b].map(|node| f64::from(self.squared[node.index()]));
+        cosine_distance(-f64::from(negated_dot), aa, bb).max(0.0)
+    }
+
+    /// Scales the components of a node to length 1; those of a zero vector stay as they are.
+    fn normalize(&self, node: NodeId, vector: &mut [f32]) {
+        let squared = f64::from(self.squared[node.index()]);
+        if squared > 0.0 {
+            let factor = squared.sqrt().recip() as f32;
+            for value in vector {
+                *value *= factor;
+            }
+        }
     }
 }
 
@@ -289,6 +350,31 @@ mod tests {
         assert!((0.0..1e-4).contains(&many[1]));
         set.query_distance_many(set.row(NodeId(0)), &[NodeId(2)], &mut many[..1]);
         assert_eq!(many[0], -8.0);
+    }
+
+    #[test]
+    fn the_cosine_by_norms_is_that_of_the_kernels() {
+        let values: Vec<f32> = (0..12 * 70).map(|at| ((at * at) as f32).sin()).collect();
+        let mut rows = bytes(&values);
+        rows[70 * 4..140 * 4].fill(0);
+        rows.copy_within(..70 * 4, 70 * 4 * 2);
+        let set = VectorSet::new(&rows, shape(70), Guide::Cosine, kernels(), None).expect("a set");
+        let nodes: Vec<NodeId> = (0..12).map(NodeId).collect();
+        let (mut many, mut expected) = ([0.0; 12], [0.0; 12]);
+        for &node in &nodes {
+            set.distance_many(node, &nodes, &mut many);
+            set.query_distance_many(set.row(node), &nodes, &mut expected);
+            for (&other, (many, expected)) in nodes.iter().zip(many.iter().zip(&expected)) {
+                assert!((many - expected).abs() < 1e-6, "{many} {expected}");
+                assert_eq!(*many, set.distance(node, other));
+            }
+        }
+        assert_eq!(set.distance(NodeId(0), NodeId(2)), 0.0, "a copy");
+        assert_eq!(set.distance(NodeId(0), NodeId(1)), 1.0, "no direction");
+        let mut row = [0.0; 70];
+        set.embed(NodeId(3), &mut row);
+        let length: f32 = row.iter().map(|value| value * value).sum();
+        assert!((length - 1.0).abs() < 1e-5, "{length}");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 /// Computed in `f64`, which holds the product of two `f32` norms exactly and without overflow:
 /// a vector is at distance `0.0` from itself, not at some rounding error.
 #[inline(always)]
-pub(crate) fn cosine_distance(dot: f64, aa: f64, bb: f64) -> f32 {
+pub fn cosine_distance(dot: f64, aa: f64, bb: f64) -> f32 {
     let norms = aa * bb;
     if norms == 0.0 {
         return 1.0;

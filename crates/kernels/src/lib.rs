@@ -48,6 +48,7 @@ pub use blocks::{
     write_block,
 };
 pub use digits::DigitWeights;
+pub use finish::cosine_distance;
 pub use fixed::FixedMatrix;
 pub use huge_pages::advise_huge_pages;
 pub use isa::{Isa, IsaError};

@@ -619,7 +619,7 @@ pub(crate) fn rewrite_bytes(spec: &IndexSpec, (rows, largest): (u32, u32)) -> Re
     Ok(STAGE_BYTES + REWRITE_BYTES + searching.max(codes) + reaching)
 }
 
-/// What a vector set keeps per vector under the inner product.
+/// What a vector set keeps per vector under the inner product and the cosine.
 pub(super) const NORM_BYTES: u64 = 4;
 /// An id, which rows of segments have.
 pub(super) const ID_BYTES: u64 = 8;

@@ -1,5 +1,7 @@
 //! From candidates to a list.
 
+use std::ops::Range;
+
 use pageway_types::{Candidate, NodeId};
 
 use super::distances::Distances;
@@ -67,6 +69,18 @@ impl Thinning {
         let scored = self.nodes.iter().zip(&*distances);
         self.candidates
             .extend(scored.map(|(&node, &distance)| Candidate::new(node, distance)));
+    }
+
+    /// Drops those of some candidates, by their places, that are farther than all of others.
+    pub(crate) fn drop_beyond(&mut self, some: Range<usize>, others: Range<usize>) {
+        let others = self.candidates.get(others).unwrap_or_default().iter();
+        let reach = others.map(|candidate| candidate.distance);
+        let reach = reach.fold(0.0, f32::max);
+        let mut place = 0;
+        self.candidates.retain(|candidate| {
+            place += 1;
+            !some.contains(&(place - 1)) || candidate.distance <= reach
+        });
     }
 
     /// The list of `node` among `self.candidates`, which come in any order: in prune order, then
@@ -138,6 +152,17 @@ mod tests {
                 assert_eq!(list.first(), Some(&next), "{guide:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_beyond_others_is_dropped() {
+        let mut thinning = Thinning::new(8).expect("memory");
+        let candidates = [3.0, 9.0, 4.0, 1.0, 5.0, 8.0].into_iter().zip(0..);
+        let candidates = candidates.map(|(far, node)| Candidate::new(NodeId(node), far));
+        thinning.candidates.extend(candidates);
+        thinning.drop_beyond(0..3, 3..5);
+        let left = thinning.candidates.iter().map(|own| own.node.0);
+        assert_eq!(left.collect::<Vec<_>>(), [0, 2, 3, 4, 5]);
     }
 
     #[test]

@@ -228,7 +228,9 @@ fn find_candidates(
     Ok((reservoirs, order))
 }
 
-/// The lists: every reservoir pruned, with what the scaffold and known lists add.
+/// The lists: every reservoir pruned, with what known lists and the scaffold add. Where a known
+/// list is full, what was found beyond all of it is no candidate: in large sets that join small
+/// ones that is much, and hardly any of it would be chosen.
 fn choose(
     vectors: &VectorSet<'_>,
     (reservoirs, scaffold, known): (&Reservoirs, &Scaffold, Option<&Graph>),
@@ -243,11 +245,17 @@ fn choose(
     progress.stage("choose neighbors", count.into());
     for_each_row(&mut lists, &workers, progress, |thinning, node, row| {
         reservoirs.copy_to(node, &mut thinning.nodes);
+        let found = thinning.nodes.len();
+        let list = known.map_or(&[][..], |known| known.neighbors(node));
+        add_missing(list.iter(), &mut thinning.nodes);
+        let both = thinning.nodes.len();
         scaffold.add_to(node, &mut thinning.nodes);
-        if let Some(known) = known {
-            add_missing(known.neighbors(node).iter(), &mut thinning.nodes);
+        thinning.candidates.clear();
+        thinning.add_nodes(vectors, node);
+        if list.len() >= spec.max_degree as usize {
+            thinning.drop_beyond(0..found, found..both);
         }
-        write_list(row, thinning.thin(vectors, node, spec.lists()));
+        write_list(row, thinning.thin_candidates(vectors, node, spec.lists()));
     })?;
     Ok(lists)
 }

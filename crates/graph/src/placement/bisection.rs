@@ -8,14 +8,15 @@
 //! mean over b in B of |x - b|^2  -  mean over a in A of |x - a|^2  =  2 <x, mean A - mean B> + c
 //! ```
 //!
-//! so the difference of the mean distances to some nodes of either side orders a node as the line
-//! does, for every metric and element type. The sides are found on a sample, from two far nodes.
+//! so means of some embedded nodes of either side make the line, for every metric and element
+//! type, and a node takes one product for its place along it. The sides are found on a sample, from
+//! two far nodes.
 //!
-//! `2 * POLES * log2(pages)` distances per node.
+//! `log2(pages)` products per node, and [`ROUNDS`] more in each piece that is a sample as a whole.
 
 use pageway_types::{Cancelled, Candidate, NodeId, Progress};
 
-use super::score::{Pole, score};
+use super::score::{Pole, score, score_along};
 use crate::error::{GraphError, try_reserved};
 use crate::rng::SplitMix64;
 use crate::vectors::VectorSet;
@@ -75,7 +76,7 @@ impl Bisection<'_> {
         }
         let middle = nodes.len().div_ceil(self.per_page) / 2 * self.per_page;
         let poles = self.poles(nodes, middle, first)?;
-        score(self.vectors, &poles, nodes, self.progress)?;
+        score_along(self.vectors, &poles, nodes, self.progress)?;
         nodes.sort_unstable();
         let (near, far) = nodes.split_at_mut(middle);
         let beyond = first + middle as u64;
@@ -94,7 +95,7 @@ impl Bisection<'_> {
         let cut = (sample.len() * middle / nodes.len()).max(1);
         let mut poles = self.far_pair(&mut sample)?;
         for _ in 0..ROUNDS {
-            score(self.vectors, &poles, &mut sample, self.progress)?;
+            score_along(self.vectors, &poles, &mut sample, self.progress)?;
             sample.sort_unstable();
             let (near, far) = sample.split_at(cut.min(sample.len() - 1));
             poles.clear();
