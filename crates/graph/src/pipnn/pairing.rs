@@ -148,9 +148,10 @@ impl Offers {
         }
         for_each_edge(leaf, members.len(), |from, to, distance| {
             let node = members[to].node();
-            let hash = match leaf.hash(from, to) {
-                0 if leaf.are_twins(from, to) => twin_hash(node),
-                hash => hash,
+            let hash = if leaf.are_twins(from, to) {
+                twin_hash(node)
+            } else {
+                leaf.hash(from, to)
             };
             let slot = Slot::new(distance, node, hash);
             self.slots[ends[from]] = slot;

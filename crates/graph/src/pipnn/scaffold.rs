@@ -21,11 +21,11 @@ use crate::vectors::VectorSet;
 
 /// Of so many nodes one is in the scaffold,
 const SHARE: u32 = 16;
-/// and of graphs that are joined, which have such edges within each,
+/// and so many at least, where there are: a small set is linked by searches as a whole.
+const LEAST: u32 = 2048;
+/// The same of graphs that are joined, which have such edges within each.
 const JOINED_SHARE: u32 = 64;
-/// and so many at least, where there are. With 2,048 a set of 4,096 takes half as long again, for
-/// the same recall.
-const LEAST: u32 = 512;
+const JOINED_LEAST: u32 = 512;
 /// Of so many nodes one at most is there for a group of its own.
 const GROUP_SHARE: u32 = 6;
 /// Candidate list of its searches.
@@ -52,8 +52,12 @@ impl Scaffold {
     ) -> Result<Self, GraphError> {
         let count = vectors.count();
         let seed = spec.seed.rotate_left(STREAM);
-        let share = if joins { JOINED_SHARE } else { SHARE };
-        let drawn = drawn(count.into(), share) as u32;
+        let size = if joins {
+            (JOINED_SHARE, JOINED_LEAST)
+        } else {
+            (SHARE, LEAST)
+        };
+        let drawn = drawn(count.into(), size) as u32;
         let mut nodes = sample_nodes(count, drawn.max(2) - 1, seed);
         nodes.extend(leaders(reservoirs, count, spec));
         nodes.sort_unstable();
@@ -109,12 +113,12 @@ impl Scaffold {
 
 /// Nodes of a scaffold over `count`, at most.
 fn size(count: u64) -> u64 {
-    count.min(drawn(count, SHARE) + count / u64::from(GROUP_SHARE))
+    count.min(drawn(count, (SHARE, LEAST)) + count / u64::from(GROUP_SHARE))
 }
 
-/// Those that are drawn at random, one of so many and [`LEAST`] at least, and the entry.
-fn drawn(count: u64, share: u32) -> u64 {
-    count.min((count / u64::from(share)).max(LEAST.into()) + 1)
+/// Those that are drawn at random, one of so many and so many at least, and the entry.
+fn drawn(count: u64, (share, least): (u32, u32)) -> u64 {
+    count.min((count / u64::from(share)).max(least.into()) + 1)
 }
 
 /// One node of each group whose nodes have few candidates beside one another; ascending.

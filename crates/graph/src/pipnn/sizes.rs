@@ -23,12 +23,6 @@ const RESERVOIR_FACTOR: u32 = 2;
 /// the fanout find them, and reservoirs hold no more than a list.
 const JOINED_FANOUT: (u32, u32) = (2, 3);
 
-/// The leaves of a node hold one in so many of all nodes together, at most, but for
-/// [`LEAST_FANOUT`]: in more of a small set the same pairs would be compared over and over. It
-/// takes more of the nearest from each.
-const SMALL_SHARE: u64 = 2;
-const LEAST_FANOUT: u32 = 4;
-
 /// Sizes of a build over `count` nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LeafSizes {
@@ -48,29 +42,24 @@ pub(super) struct LeafSizes {
 
 impl LeafSizes {
     pub(super) fn new(count: u64, dimension: usize, spec: &PiPnnSpec) -> Self {
-        let enough = count / (SMALL_SHARE * u64::from(spec.leaf.max(1)));
-        let enough = u32::try_from(enough).unwrap_or(u32::MAX);
-        let fanout = spec.fanout.min(enough.max(LEAST_FANOUT));
-        let reservoir = spec.max_degree * RESERVOIR_FACTOR;
-        let knn = spec.knn.saturating_mul(spec.fanout).div_ceil(fanout.max(1));
-        Self::of((count, dimension), spec, (fanout, knn, reservoir))
+        Self::of(
+            (count, dimension),
+            spec,
+            (spec.fanout, spec.max_degree * RESERVOIR_FACTOR),
+        )
     }
 
     /// Of graphs that are joined.
     pub(super) fn of_joined(count: u64, dimension: usize, spec: &PiPnnSpec) -> Self {
         let (of, all) = JOINED_FANOUT;
         let fanout = (spec.fanout * of).div_ceil(all);
-        Self::of(
-            (count, dimension),
-            spec,
-            (fanout, spec.knn, spec.max_degree),
-        )
+        Self::of((count, dimension), spec, (fanout, spec.max_degree))
     }
 
     fn of(
         (count, dimension): (u64, usize),
         spec: &PiPnnSpec,
-        (fanout, knn, reservoir): (u32, u32, u32),
+        (fanout, reservoir): (u32, u32),
     ) -> Self {
         let (leaf, fanout) = (spec.leaf as usize, fanout as usize);
         let leaves = count as f64 * (fanout * SECOND_FANOUT * LEAF_SHARE) as f64 / leaf as f64;
@@ -78,7 +67,7 @@ impl LeafSizes {
         let max_leaders = (2.0 * leaves.sqrt()) as usize;
         Self {
             leaf,
-            knn: knn as usize,
+            knn: spec.knn as usize,
             fanout,
             max_leaders: max_leaders.clamp(*LEADERS.start(), *LEADERS.end()),
             reservoir: reservoir as usize,
@@ -117,22 +106,6 @@ impl LeafSizes {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_small_set_takes_more_of_fewer_leaves() {
-        let spec = PiPnnSpec::new(32, 1.2, 0);
-        let of = |count| {
-            let sizes = LeafSizes::new(count, 8, &spec);
-            (sizes.fanout(0), sizes.knn)
-        };
-        assert_eq!(
-            [100, 4096, 8192, 12_288, 1 << 20].map(of),
-            [(4, 15), (4, 15), (8, 8), (12, 5), (12, 5)]
-        );
-        let few = PiPnnSpec { fanout: 2, ..spec };
-        assert_eq!(LeafSizes::new(100, 8, &few).fanout(0), 2);
-        assert_eq!(LeafSizes::of_joined(4096, 8, &spec).fanout(0), 8);
-    }
 
     #[test]
     fn two_levels_reach_the_leaves() {
