@@ -128,7 +128,7 @@ fn a_share_of_the_rows_follows_them() {
 #[test]
 fn lists_that_no_longer_fit_beside_those_of_what_came_are_merged() {
     let dir = tempfile::tempdir().unwrap();
-    let (writer, bytes) = grown(dir.path(), MemoryWish::Share(3.0));
+    let (writer, bytes) = grown(dir.path(), MemoryWish::Share(2.9));
     let lacks_lists = || {
         let version = writer.index().version();
         let lacks = version.segments.iter().any(|own| own.shape.lacks_lists());
