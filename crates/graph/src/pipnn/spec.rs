@@ -228,9 +228,9 @@ fn find_candidates(
     Ok((reservoirs, order))
 }
 
-/// The lists: every reservoir pruned, with what known lists and the scaffold add. Where a known
-/// list is full, what was found beyond all of it is no candidate: in large sets that join small
-/// ones that is much, and hardly any of it would be chosen.
+/// The lists: every reservoir pruned, with what known lists and the scaffold add. Where what a known
+/// list adds would fill one, what was found beyond all of that is no candidate: in large sets that
+/// join small ones that is much, and hardly any of it would be chosen.
 fn choose(
     vectors: &VectorSet<'_>,
     (reservoirs, scaffold, known): (&Reservoirs, &Scaffold, Option<&Graph>),
@@ -252,7 +252,7 @@ fn choose(
         scaffold.add_to(node, &mut thinning.nodes);
         thinning.candidates.clear();
         thinning.add_nodes(vectors, node);
-        if list.len() >= spec.max_degree as usize {
+        if both - found >= spec.max_degree as usize {
             thinning.drop_beyond(0..found, found..both);
         }
         write_list(row, thinning.thin_candidates(vectors, node, spec.lists()));

@@ -43,7 +43,7 @@ impl OpenCollection {
         let known = || settings.known.map(|known| known.points.clone());
         let mut taken = settings.room.taken();
         let wants = self.wanted_vectors(wish.vector)?;
-        let found = ask(settings)?;
+        let mut found = ask(settings)?;
         let (mut ids, mut points) = (shown(&found), known().unwrap_or_default());
         self.read(&ids, &wants, (wish, &mut points))?;
         if self.rests_since(changes) {
@@ -54,7 +54,7 @@ impl OpenCollection {
         let uses = |number: usize| wants(number) || is_used(number);
         let filter = self.filter(query.filter.as_ref())?;
         points = known().unwrap_or_default();
-        for tries in 1.. {
+        for _ in 0..TRIES {
             settings.room.return_to(taken);
             self.read(&ids, &uses, (wish, &mut points))?;
             for own in points.values_mut() {
@@ -69,11 +69,11 @@ impl OpenCollection {
                 points: &points,
                 has_others: true,
             });
-            let found = ask(SearchSettings { known, ..settings })?;
+            found = ask(SearchSettings { known, ..settings })?;
             ids = shown(&found);
             ids.retain(|id| !points.contains_key(id));
-            if ids.is_empty() || tries == TRIES {
-                return Ok((found, points));
+            if ids.is_empty() {
+                break;
             }
         }
         Ok((found, points))

@@ -8,6 +8,7 @@ use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions, OpenOptions};
 use crate::presets::Preset;
 use crate::source::VectorSlice;
+use crate::update::building::is_calibrated_by;
 use crate::update::{Changes, Rows, UpdateOptions, Writer, describe_changes, verify};
 use crate::{Durability, Index};
 
@@ -150,12 +151,6 @@ fn rows_that_came_while_recall_was_measured_count_as_others() {
     let measured = version.living();
     // Whoever measured noted no change since.
     assert_eq!(writer.changes().unwrap().changed_rows, 0);
-    assert!(!super::super::building::is_calibrated_by(
-        &version,
-        measured * 6 / 5
-    ));
-    assert!(super::super::building::is_calibrated_by(
-        &version,
-        measured * 5 / 4
-    ));
+    assert!(!is_calibrated_by(&version, measured * 6 / 5));
+    assert!(is_calibrated_by(&version, measured * 5 / 4));
 }
