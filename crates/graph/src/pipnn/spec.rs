@@ -228,9 +228,9 @@ fn find_candidates(
     Ok((reservoirs, order))
 }
 
-/// The lists: every reservoir pruned, with what known lists and the scaffold add. Where what a known
-/// list adds would fill one, what was found beyond all of that is no candidate: in large sets that
-/// join small ones that is much, and hardly any of it would be chosen.
+/// The lists: every reservoir pruned, with what known lists and the scaffold add. Where what a
+/// known list adds would fill a list, what was found beyond all of that is no candidate: in large
+/// sets that join small ones that is much, and hardly any of it would be chosen.
 fn choose(
     vectors: &VectorSet<'_>,
     (reservoirs, scaffold, known): (&Reservoirs, &Scaffold, Option<&Graph>),
