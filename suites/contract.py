@@ -1,9 +1,10 @@
 """Is the recall that was asked for got, on data that nothing was tuned for?
 
     python suites/contract.py --bin target/release/pageway --work DIR [--sets mixture,copies]
-        [--memory 20 10] [--preset pageway] [--rows 20000] [--json cells.jsonl]
+        [--data FILE --metric METRIC] [--memory 20 10] [--preset pageway] [--rows 20000]
+        [--json cells.jsonl]
 
-Sets are made: mixtures, copies, rows far from zero, heavy tails, counts of words, lines, norms that
+Rows are drawn from FILE (.fbin or .u8bin), or sets are made: mixtures, copies, rows far from zero, heavy tails, counts of words, lines, norms that
 differ. Each is built, searched with queries like the rows and with others (rows with noise, points
 between two rows, a part of the space that was left out), searched among rows that match a filter,
 changed (a third of the
@@ -31,6 +32,7 @@ ASKED = (0.8, 0.9, 0.95, 0.99)
 #: Shares of the rows that match a filter.
 SHARES = (0.5, 0.1, 0.01)
 SUFFIX = {"f": "fbin", "u": "u8bin"}
+ELEMENT = {".fbin": np.float32, ".u8bin": np.uint8}
 
 
 def mixture(rng, rows, dimension, centres, spread, weights=None):
@@ -59,6 +61,16 @@ def line(rng, rows, dimension):
 
 def unit(vectors):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def drawn(rng, file, rows):
+    """Rows of a file, in the order that they have there."""
+    count, dimension = np.fromfile(file, np.uint32, 2)
+    shape = (int(count), int(dimension))
+    there = np.memmap(file, ELEMENT[file.suffix], "r", offset=8, shape=shape)
+    if rows > len(there):
+        sys.exit(f"{file} has {len(there)} rows, and {rows} are needed: see --rows and --queries")
+    return there[np.sort(rng.choice(len(there), rows, False))]
 
 
 def falling(count):
@@ -90,7 +102,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--sets", help="default: all that are made, or FILE")
+    parser.add_argument("--data", type=Path, metavar="FILE")
+    parser.add_argument("--metric", default="l2", help="of FILE")
     parser.add_argument(
         "--memory", nargs="+", type=float, default=[20, 10], help="%% of the raw rows, beside 1.5 MB"
     )
@@ -103,7 +117,11 @@ def main():
     asked = parser.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
     cells = []
-    for name in asked.sets.split(","):
+    names = asked.sets or ",".join(SETS)
+    if asked.data:
+        names = f"{asked.data.stem}-{asked.metric}"
+        SETS[names] = lambda rng, n: Set(asked.metric, drawn(rng, asked.data, n))
+    for name in names.split(","):
         for memory in asked.memory:
             for cell in Trial(asked, name, memory).cells():
                 cells.append(cell)

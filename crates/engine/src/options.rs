@@ -445,8 +445,8 @@ pub struct Answers {
     pub expected_recall: Option<f32>,
     /// Share of the queries, 0 to 1, that are unlike those of the calibration: whose local
     /// dimension lies beyond that of 99 in 100 of those; all of a call whose queries lie otherwise
-    /// from what they find, on average, than those did, of 8 neighbours and 32 queries at least. 0
-    /// where that is not looked at.
+    /// from what they find, on average, than those did, of 32 queries at least. 0 where that is not
+    /// looked at.
     pub unlike: f32,
     /// How the search ran.
     pub settings: SearchSettings,

@@ -279,6 +279,69 @@ fn queries_like_the_rows_get_what_they_ask_for_and_others_are_told() {
     }
 }
 
+/// Points between two rows have the largest products with rows of several clusters: lists for rows
+/// find some of them. A call that is large enough for a sample has longer lists.
+#[test]
+fn queries_that_miss_more_than_rows_have_longer_lists() {
+    let (base, _) = rows(0);
+    let base = lengthened(&base);
+    let between = between(&base, 1024);
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(Preset::default(), 1).with_metric(Metric::InnerProduct);
+    base.build(dir.path(), &options).unwrap();
+    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    // Calls of so few queries have no sample.
+    let few = between.bytes.chunks(128 * base.shape.row_bytes());
+    let few: Vec<f64> = few
+        .map(|bytes| {
+            let queries = Rows {
+                bytes: bytes.to_vec(),
+                shape: base.shape,
+            };
+            recall(&index, &queries, 10, 0.9).0
+        })
+        .collect();
+    let apart = few.iter().sum::<f64>() / few.len() as f64;
+    let (together, _) = recall(&index, &between, 10, 0.9);
+    assert!(together > apart + 0.05, "{apart} {together}");
+}
+
+/// The same rows, each so many times as long: from once to twice.
+fn lengthened(base: &Rows) -> Rows {
+    let row_bytes = base.shape.row_bytes();
+    let value = |(place, bytes): (usize, &[u8])| {
+        let times = 1.0 + (place * 4 / row_bytes * 37 % 100) as f32 / 100.0;
+        (times * f32::from_le_bytes(bytes.try_into().unwrap())).to_le_bytes()
+    };
+    Rows {
+        bytes: base
+            .bytes
+            .chunks_exact(4)
+            .enumerate()
+            .flat_map(value)
+            .collect(),
+        shape: base.shape,
+    }
+}
+
+/// Points in the middle between a row and another.
+fn between(base: &Rows, count: usize) -> Rows {
+    let value = |place: usize| {
+        let bytes = &base.bytes[4 * place..][..4];
+        f32::from_le_bytes(bytes.try_into().unwrap())
+    };
+    let values = base.bytes.len() / 4;
+    let dimension = base.shape.row_bytes() / 4;
+    let middle = |place: usize| {
+        let other = (place + 997 * dimension) % values;
+        ((value(place) + value(other)) / 2.0).to_le_bytes()
+    };
+    Rows {
+        bytes: (0..count * dimension).flat_map(middle).collect(),
+        shape: base.shape,
+    }
+}
+
 #[test]
 fn recent_queries_are_kept_and_calibrate() {
     let (base, queries) = rows(400);

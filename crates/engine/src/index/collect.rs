@@ -160,6 +160,13 @@ impl Answers {
         queries.filter(is_short).collect()
     }
 
+    /// Adds what the same queries cost in another call.
+    pub(super) fn add_costs(&mut self, other: &Self) {
+        for (own, more) in self.stats.iter_mut().zip(&other.stats) {
+            own.add(more);
+        }
+    }
+
     /// Puts other results in the place of those of a query: as many places as there were where it
     /// `fills` them, else as many as there are results.
     pub(super) fn replace(&mut self, query: usize, found: &[Answer], fills: bool) {

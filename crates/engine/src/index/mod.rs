@@ -12,6 +12,7 @@ mod filter_check;
 mod filter_room;
 mod held_out;
 mod latency;
+mod lengthen;
 mod matches;
 mod names;
 mod neighbors;

@@ -4,7 +4,8 @@
 //! ```text
 //!  sample -- lists with a margin -- as far from what it finds as calibrated queries are?
 //!     yes    the others miss what the calibration says
-//!     no     they have lists with the margin too, and the call says that they are unlike
+//!     no     they have lists with the margin too, or longer ones where a search with longer ones
+//!            shows that the sample misses more, and the call says that they are unlike
 //! ```
 
 use super::sizes::list_size;
@@ -21,8 +22,10 @@ const LEAST_QUERIES: usize = 256;
 /// One in so many is in the sample, within these.
 const ONE_IN: usize = 16;
 const SAMPLE: (usize, usize) = (32, 256);
-/// Neighbours that tell how they lie, at least.
+/// Neighbours that tell that queries miss no more than those of the calibration, at least.
 const LEAST_NEIGHBORS: u32 = 8;
+/// Queries that tell that a call is unlike the calibration, at least: a copy of a row tells nothing.
+const LEAST_TELLING: usize = 16;
 /// Bytes of queries that are copied at a time.
 const COPIED_BYTES: usize = 4 << 20;
 
@@ -57,7 +60,7 @@ impl Index {
     }
 
     /// Searches segments for a recall, with lists for queries that miss so much.
-    fn search_segments(
+    pub(super) fn search_segments(
         &self,
         (version, queries): (&Version, &Queries<'_>),
         (options, misses): (&SearchOptions, Misses),
@@ -88,11 +91,12 @@ impl Index {
         let sample = QuerySubset::of(queries, &sample);
         let place = (version, &sample.queries(queries));
         let found = self.search_segments(place, (options, Misses::Unknown), watch)?;
-        let is_like = is_like(known, place, options, &found.0)?;
-        let misses = if is_like {
-            Misses::ALIKE
+        let (misses, found) = if !is_like(known, place, options, &found.0)? {
+            self.lengthen(place, options, found, watch)?
+        } else if options.k >= LEAST_NEIGHBORS {
+            (Misses::ALIKE, found)
         } else {
-            Misses::Unknown
+            (Misses::Unknown, found)
         };
         whole.take(&sample, found);
         let copied = (COPIED_BYTES / queries.shape.row_bytes()).max(LEAST_QUERIES);
@@ -108,16 +112,20 @@ impl Index {
     }
 }
 
-/// How far from their neighbours the queries of the calibration lay; none where that is not known
-/// or neighbours are too few to tell.
+/// How far from their neighbours the queries of the calibration lay, of few from the nearest; none
+/// where that is not known.
 fn known_likeness(
     version: &Version,
     queries: &Queries<'_>,
     options: &SearchOptions,
 ) -> Option<Likeness> {
-    let tells = options.k >= LEAST_NEIGHBORS && queries.admitted.is_none();
-    let known = version.manifest.calibration.likeness(options.k)?;
-    (tells && !version.segments.is_empty()).then_some(known)
+    let known = version.manifest.calibration.likeness(telling(options.k))?;
+    (queries.admitted.is_none() && !version.segments.is_empty()).then_some(known)
+}
+
+/// How many of `k` neighbours tell how a query lies: all, or the nearest of few.
+const fn telling(k: u32) -> u32 {
+    if k < LEAST_NEIGHBORS { 1 } else { k }
 }
 
 /// Places of a sample, spread evenly, and of all others.
@@ -142,10 +150,13 @@ fn is_like(
     let own = |(query, row): (usize, &[u8])| {
         let lift = lift.map_or(0.0, |lift| lift.of(row));
         let near = found.of_query(query).map(|own| own.distance + lift);
-        let near: Vec<f32> = near.collect();
-        (near.len() == options.k as usize).then(|| marks(&near))?
+        let near: Vec<f32> = near.take(telling(options.k) as usize).collect();
+        (near.len() == telling(options.k) as usize).then(|| marks(&near))?
     };
     let all: Vec<Marks> = rows.enumerate().filter_map(own).collect();
+    if all.len() < LEAST_TELLING {
+        return Ok(true);
+    }
     let recall = match options.effort {
         Effort::Recall(recall) => recall,
         Effort::ListSize(_) => 1.0,

@@ -1,0 +1,129 @@
+//! Longer lists for queries unlike those of the calibration: a sample is searched with lists that
+//! leave out hardly anything, and what others miss of that is what they are lengthened by.
+
+use super::collect::Answer;
+use super::watch::Watch;
+use super::{Index, Version};
+use crate::calibration::Misses;
+use crate::error::Result;
+use crate::execution::driver::Outcomes;
+use crate::options::{Answers, Effort, Queries, SearchOptions};
+
+/// Part of what may be missed that the list to compare with leaves out, by the calibration.
+const LEFT_OUT: f32 = 0.05;
+/// The shortest list to compare with: of queries unlike those of the calibration short ones leave
+/// out more than that.
+const LEAST: u32 = 200;
+/// Times the misses of the calibration that lists allow for, from the first of them up to the last,
+/// each so many times the one before.
+const TIMES: (f32, f32) = (1.5, 16.0);
+const GROWTH: f32 = 1.4;
+
+/// Answers of a sample, and what threads did for them.
+type Found = (Answers, Vec<Outcomes>);
+
+impl Index {
+    /// How much to allow for that a sample misses no more than it may, which `found` this with
+    /// lists for queries of which nothing is known; and its answers, by the longest lists, with the
+    /// costs of all searches. Lists stay as they are where memory or the calibration has no longer
+    /// ones.
+    ///
+    /// Searches for the sample once more, and again for each lengthening.
+    pub(super) fn lengthen(
+        &self,
+        place: (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        found: Found,
+        watch: Watch<'_>,
+    ) -> Result<(Misses, Found)> {
+        let Effort::Recall(recall) = options.effort else {
+            return Ok((Misses::Unknown, found));
+        };
+        let Some(longest) = reference(place.0, options, recall) else {
+            return Ok((Misses::Unknown, found));
+        };
+        let mut closest = self.search_fixed(place, options, (longest, Misses::MEASURED), watch)?;
+        let allowed = (1.0 - LEFT_OUT) * (1.0 - recall);
+        let (mut misses, mut last) = (Misses::Unknown, found.0);
+        let mut times = TIMES.0;
+        while missed(&last, &closest.0) > allowed && times <= TIMES.1 {
+            let more = Misses::Times(times);
+            let longer = self.search_segments(place, (options, more), watch)?.0;
+            closest.0.add_costs(&last);
+            if longer.settings.list_size <= last.settings.list_size && misses != Misses::Unknown {
+                // No longer ones were measured.
+                last = longer;
+                break;
+            }
+            (misses, last) = (more, longer);
+            times *= GROWTH;
+        }
+        closest.0.add_costs(&last);
+        Ok((misses, closest))
+    }
+}
+
+/// The list to compare with; none where memory, or the calibration, has none that is longer.
+fn reference(version: &Version, options: &SearchOptions, recall: f32) -> Option<u32> {
+    let calibration = &version.manifest.calibration;
+    let closer = (1.0 - LEFT_OUT * (1.0 - recall)).min(calibration.best(options.k)?);
+    let size = |recall| calibration.list_size_by(options.k, recall, Misses::MEASURED);
+    let (usual, closer) = (size(recall).ok()?, size(closer).ok()?);
+    let fits = |list_size| {
+        let sizes = version.sizes_for(options, list_size, None);
+        sizes.is_ok_and(|sizes| version.has_room(sizes))
+    };
+    let longest = crate::memory::largest(1, closer.max(LEAST), fits);
+    (longest > usual).then_some(longest)
+}
+
+/// The mean part of the closest rows that was not found.
+fn missed(found: &Answers, closest: &Answers) -> f32 {
+    let queries = 0..closest.stats.len();
+    let each = queries.filter_map(|query| {
+        let closest: Vec<Answer> = closest.of_query(query).collect();
+        part_missed(found.of_query(query), &closest)
+    });
+    let (sum, count) = each.fold((0.0, 0.0), |(sum, count), own| (sum + own, count + 1.0));
+    sum / f32::max(count, 1.0)
+}
+
+/// The part of the `closest` that is not among those that were found; nothing is missed of equally
+/// near ones.
+fn part_missed(found: impl Iterator<Item = Answer>, closest: &[Answer]) -> Option<f32> {
+    let farthest = closest.last()?.distance;
+    let is_one = |own: &Answer| {
+        own.distance <= farthest || closest.iter().any(|other| other.node == own.node)
+    };
+    let ones = found.filter(is_one).count();
+    Some((1.0 - ones as f32 / closest.len() as f32).max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answers(found: &[(u32, f32)]) -> Vec<Answer> {
+        let answer = |(node, distance): &(u32, f32)| Answer {
+            id: u64::from(*node),
+            row: *node,
+            node: *node,
+            distance: *distance,
+            error: 0.0,
+        };
+        found.iter().map(answer).collect()
+    }
+
+    #[test]
+    fn what_is_not_found_is_missed_unless_it_is_equally_near() {
+        let closest = answers(&[(1, 0.5), (2, 1.0), (3, 1.0), (4, 2.0)]);
+        let part = |found: &[(u32, f32)]| part_missed(answers(found).into_iter(), &closest);
+        assert_eq!(part(&[(1, 0.5), (2, 1.0), (3, 1.0), (4, 2.0)]), Some(0.0));
+        assert_eq!(part(&[(1, 0.5), (2, 1.0), (3, 1.0), (5, 2.0)]), Some(0.0));
+        assert_eq!(part(&[(1, 0.5), (3, 1.0), (5, 2.1), (6, 3.0)]), Some(0.5));
+        assert_eq!(part(&[]), Some(1.0));
+        // Estimates of one row may differ.
+        assert_eq!(part(&[(1, 0.5), (2, 1.0), (3, 1.0), (4, 2.1)]), Some(0.0));
+        assert_eq!(part_missed(closest.into_iter(), &[]), None);
+    }
+}
