@@ -95,6 +95,10 @@ impl Design {
             "{}: no page changed",
             self.name
         );
+        let links = self
+            .overrides
+            .is_some_and(|all| all.delta == Some(DeltaSpec::Linked));
+        assert!(!links || story.linked, "{}: no row linked", self.name);
         Ok(story)
     }
 

@@ -185,7 +185,7 @@ fn every_policy_leaves_the_old_version_or_the_new() {
     };
     let whole = Width {
         stride: 1,
-        images: 64,
+        images: 256,
         next: 200,
         ..quick
     };
@@ -218,7 +218,7 @@ fn every_policy_leaves_the_old_version_or_the_new() {
 /// Recoveries in the long run.
 const AGAIN: Width = Width {
     stride: 13,
-    images: 16,
+    images: 32,
     next: 200,
     stops: false,
 };

@@ -98,6 +98,8 @@ pub(crate) struct Story {
     told: Vec<(u64, usize)>,
     /// The state of the snapshot, and from when on that must be there.
     pub(crate) copied: Option<(usize, u64)>,
+    /// Whether rows were linked as they came.
+    pub(crate) linked: bool,
 }
 
 impl Story {
@@ -262,6 +264,8 @@ impl World {
     pub(crate) fn run(&self, steps: &[Step]) -> Result<()> {
         let mut writer = open(&self.vfs)?;
         for step in steps {
+            let links = writer.changes()?.work.linked > 0;
+            self.inner().story.linked |= links;
             writer = self.step(writer, *step)?;
         }
         Ok(())
