@@ -2,6 +2,7 @@
 //!
 //! - [`SimVfs`]: files in memory that know what is durable and what is not. Records every operation
 //!   and makes crash images of each moment.
+//! - [`Verdicts`]: judges such images, and checks those once that a check cannot tell apart.
 //! - [`FaultVfs`]: wraps any file system and makes chosen calls fail, stop short or do nothing.
 //! - [`in_child`]: what a child does that was forked in the middle of things.
 //! - [`flip_bit`] and [`flip_file_bit`]: damage.
@@ -20,4 +21,4 @@ pub use child::{ChildEnd, in_child};
 pub use fault::{Fault, FaultPlan, FaultVfs, Operation};
 pub use flip::{flip_bit, flip_file_bit};
 pub use random::SplitMix64;
-pub use sim::{Boundary, DEVICE_SECTOR_BYTES, SimVfs};
+pub use sim::{Boundary, DEVICE_SECTOR_BYTES, SimVfs, Tally, Verdicts};

@@ -16,6 +16,9 @@
     reason = "a failed test may panic, and a suite says what it did"
 )]
 
+#[path = "../common/mod.rs"]
+mod common;
+mod design;
 mod explore;
 mod oracle;
 mod plant;
@@ -25,9 +28,11 @@ mod story;
 use std::sync::Arc;
 
 use pageway::{Preset, Vfs};
-use pageway_testkit::{Fault, FaultPlan, FaultVfs, Operation, SimVfs};
+use pageway_testkit::{Fault, FaultPlan, FaultVfs, Operation, SimVfs, Tally};
 
-use explore::{Findings, Width, explore, explore_recovery};
+use common::long;
+use design::Design;
+use explore::{Explorer, Findings, Width, explore, explore_recovery, seed};
 use plant::{Plant, PlantVfs, accept_tail};
 use story::{Step, Story, live, live_patched};
 
@@ -106,11 +111,6 @@ const SHORT: [Step; 10] = [
     Step::Upsert(40),
 ];
 
-/// True for the long runs before a release: `PAGEWAY_SUITE=long`.
-fn long() -> bool {
-    std::env::var("PAGEWAY_SUITE").is_ok_and(|length| length == "long")
-}
-
 fn width(quick: Width, whole: Width) -> Width {
     if long() { whole } else { quick }
 }
@@ -129,11 +129,23 @@ fn skipping(operation: Operation, suffix: &'static str) -> impl Fn(SimVfs) -> Ar
     }
 }
 
+/// Says how many images there were, and that none broke a promise.
 #[track_caller]
-fn expect_none(findings: &Findings) {
-    let Findings { broken, images } = findings;
+fn expect_none(name: &str, findings: &Findings, least: u64) {
+    let Findings { broken, tally } = findings;
+    let Tally {
+        images,
+        distinct,
+        checked,
+    } = tally;
+    println!(
+        "crash_update, {name}: {images} images, {distinct} distinct, {checked} checked, \
+         {} violations",
+        broken.len()
+    );
     let some = &broken[..broken.len().min(5)];
     assert!(broken.is_empty(), "{} of {images}: {some:#?}", broken.len());
+    assert!(*images >= least, "only {images} images");
 }
 
 #[test]
@@ -142,44 +154,79 @@ fn every_crash_leaves_a_state_with_all_that_was_told() {
     let quick = Width {
         stride: 1,
         images: 2,
-        next: 40,
+        next: 20,
         stops: false,
     };
     let whole = Width {
-        stride: 1,
-        images: 16,
-        next: 10,
-        stops: false,
-    };
-    let findings = explore(&story, width(quick, whole), &leave);
-    println!(
-        "crash_update: {} moments, {} images",
-        story.boundaries.len(),
-        findings.images
-    );
-    expect_none(&findings);
-    assert!(findings.images >= 900, "only {} images", findings.images);
-}
-
-#[test]
-fn a_crash_of_patches_leaves_the_old_version_or_the_new() {
-    let story = live_patched(plain, Preset::OdinAnn, &PATCHED).unwrap();
-    let quick = Width {
-        stride: 4,
-        images: 2,
-        next: 60,
-        stops: false,
-    };
-    let whole = Width {
-        stride: 1,
         images: 16,
         next: 10,
         ..quick
     };
     let findings = explore(&story, width(quick, whole), &leave);
-    println!("crash_update: {} images of patches", findings.images);
-    expect_none(&findings);
-    assert!(findings.images >= 150, "only {} images", findings.images);
+    expect_none("segments", &findings, 900);
+}
+
+/// The value of a variable of the environment, where it is set.
+fn wished<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let value = std::env::var(name).ok()?;
+    let parsed = value.parse().ok();
+    Some(parsed.unwrap_or_else(|| panic!("{name}={value}")))
+}
+
+/// Every policy of updates, in many lives of each until there were `PAGEWAY_CRASH_IMAGES` images of
+/// it; `PAGEWAY_CRASH_POLICY` names one.
+#[test]
+fn every_policy_leaves_the_old_version_or_the_new() {
+    let quick = Width {
+        stride: 23,
+        images: 2,
+        next: 20,
+        stops: false,
+    };
+    let whole = Width {
+        stride: 1,
+        images: 256,
+        next: 200,
+        ..quick
+    };
+    let asked = wished("PAGEWAY_CRASH_IMAGES").unwrap_or(if long() { 312_500 } else { 30 });
+    let only: Option<String> = wished("PAGEWAY_CRASH_POLICY");
+    let is_asked = |design: &Design| only.as_ref().is_none_or(|only| *only == design.name);
+    for design in Design::all().into_iter().filter(is_asked) {
+        let mut explorer = Explorer::new(width(quick, whole), true);
+        let mut recoveries = Explorer::new(width(quick, AGAIN), false);
+        let mut images = 0;
+        while images < asked {
+            let story = design.live(explorer.seed).unwrap();
+            explorer.explore(&story, &leave);
+            if long() {
+                recoveries.explore_recoveries(&story, &plain);
+            }
+            images = explorer.tally().images + recoveries.tally().images;
+            explorer.seed += 1;
+            recoveries.seed += 1;
+        }
+        let lives = explorer.seed - seed();
+        let name = format!("{}, lives {lives}", design.name);
+        expect_none(&name, &explorer.findings(), 10);
+        if long() {
+            expect_none(&format!("{name}, recoveries"), &recoveries.findings(), 10);
+        }
+    }
+}
+
+/// Recoveries in the long run.
+const AGAIN: Width = Width {
+    stride: 13,
+    images: 32,
+    next: 200,
+    stops: false,
+};
+
+#[test]
+fn a_crash_of_patches_leaves_the_old_version_or_the_new() {
+    let story = live_patched(plain, Preset::OdinAnn, &PATCHED).unwrap();
+    expect_none("patches", &explore(&story, SOME, &leave), 150);
     let unsynced = skipping(Operation::SyncFile, ".pw");
     let story = live_patched(unsynced, Preset::OdinAnn, &PATCHED);
     found("patches unsynced", story, &leave);
@@ -188,29 +235,10 @@ fn a_crash_of_patches_leaves_the_old_version_or_the_new() {
 #[test]
 fn a_crash_of_pages_that_are_written_over_leaves_the_old_version_or_the_new() {
     let story = live_patched(plain, Preset::IpDiskAnn, &PATCHED).unwrap();
-    let quick = Width {
-        stride: 5,
-        images: 2,
-        next: 60,
-        stops: false,
-    };
-    let whole = Width {
-        stride: 1,
-        images: 16,
-        next: 10,
-        ..quick
-    };
-    let findings = explore(&story, width(quick, whole), &leave);
-    println!("crash_update: {} images of overwrites", findings.images);
-    expect_none(&findings);
-    assert!(findings.images >= 150, "only {} images", findings.images);
-    let again = Width {
-        stride: 17,
-        ..quick
-    };
-    let findings = explore_recovery(&story, width(again, whole), &plain);
-    println!("crash_update: {} images of journals", findings.images);
-    expect_none(&findings);
+    expect_none("overwrites", &explore(&story, SOME, &leave), 150);
+    let again = Width { stride: 17, ..SOME };
+    let findings = explore_recovery(&story, again, &plain);
+    expect_none("journals", &findings, 150);
     let planted = [
         Plant::JournalUnsynced,
         Plant::PlacesUnsynced,
@@ -223,28 +251,13 @@ fn a_crash_of_pages_that_are_written_over_leaves_the_old_version_or_the_new() {
     }
 }
 
-#[test]
-fn a_crash_of_lists_apart_and_of_merges_into_lists_leaves_the_old_version_or_the_new() {
-    for preset in [Preset::Dgai, Preset::FreshDiskAnn] {
-        let story = live_patched(plain, preset, &PATCHED).unwrap();
-        let quick = Width {
-            stride: 9,
-            images: 2,
-            next: 60,
-            stops: false,
-        };
-        let whole = Width {
-            stride: 1,
-            images: 16,
-            next: 10,
-            ..quick
-        };
-        let findings = explore(&story, width(quick, whole), &leave);
-        println!("crash_update: {} images of {preset}", findings.images);
-        expect_none(&findings);
-        assert!(findings.images >= 40, "only {} images", findings.images);
-    }
-}
+/// Images of a life that others are tried of too.
+const SOME: Width = Width {
+    stride: 4,
+    images: 2,
+    next: 30,
+    stops: false,
+};
 
 #[test]
 fn a_crash_during_recovery_loses_nothing_either() {
@@ -252,19 +265,16 @@ fn a_crash_during_recovery_loses_nothing_either() {
     let quick = Width {
         stride: 11,
         images: 1,
-        next: 40,
+        next: 20,
         stops: false,
     };
     let whole = Width {
         stride: 1,
         images: 4,
-        next: 10,
-        stops: false,
+        ..quick
     };
     let findings = explore_recovery(&story, width(quick, whole), &plain);
-    println!("crash_update: {} images of recoveries", findings.images);
-    expect_none(&findings);
-    assert!(findings.images >= 500, "only {} images", findings.images);
+    expect_none("recoveries", &findings, 500);
 }
 
 const FIND: Width = Width {
@@ -286,7 +296,7 @@ fn found(name: &str, story: pageway::Result<Story>, before: &dyn Fn(&SimVfs)) {
     for stride in [3 * FIND.stride, FIND.stride, 1] {
         let findings = explore(&story, Width { stride, ..FIND }, before);
         if let Some(first) = findings.broken.first() {
-            println!("{name}: within {} images: {first}", findings.images);
+            println!("{name}: within {:?}: {first}", findings.tally);
             return;
         }
     }
@@ -324,6 +334,26 @@ fn every_wrong_protocol_is_found() {
     // Groups of several sectors, which tear.
     let long = [Step::Insert(150), Step::Upsert(90)];
     found("torn tail accepted", live(plain, &long), &accept_tail);
+}
+
+/// Images of which some break promises: what is said without a check is what a check says.
+#[test]
+fn an_image_that_is_not_checked_again_is_judged_as_if_it_was() {
+    let width = Width {
+        stride: 5,
+        images: 12,
+        next: 1000,
+        stops: false,
+    };
+    for plant in [Plant::NamesUnsynced, Plant::LogGoesFirst] {
+        let story = live(PlantVfs::wrap(plant), &SHORT).unwrap();
+        let mut explorer = Explorer::new(width, true);
+        explorer.confirm(&story);
+        let Tally {
+            images, checked, ..
+        } = explorer.tally();
+        assert!(checked < images && images > 500, "{checked} of {images}");
+    }
 }
 
 #[test]
@@ -375,8 +405,8 @@ fn every_wrong_recovery_is_found() {
     ];
     for (name, story, wrap) in wrong {
         let findings = explore_recovery(story, Width { stride: 1, ..FIND }, wrap);
-        let (broken, images) = (findings.broken, findings.images);
-        println!("{name}: within {images} images: {:?}", broken.first());
-        assert!(!broken.is_empty(), "{name}: not found in {images} images");
+        let (broken, tally) = (findings.broken, findings.tally);
+        println!("{name}: within {tally:?}: {:?}", broken.first());
+        assert!(!broken.is_empty(), "{name}: not found in {tally:?}");
     }
 }

@@ -19,9 +19,8 @@ fn wrong(words: String) -> Error {
     Error::new(ErrorKind::Corrupt, words)
 }
 
-/// Which of some states an index holds, the last that fits: the same ids with the same rows, and
-/// no others.
-pub(crate) fn find(index: &Index, allowed: &[Held]) -> pageway::Result<usize> {
+/// What an index holds: its rows, which searches and counts agree with.
+pub(crate) fn hold(index: &Index) -> pageway::Result<Held> {
     let parts = RowParts {
         vectors: true,
         attributes: true,
@@ -32,20 +31,33 @@ pub(crate) fn find(index: &Index, allowed: &[Held]) -> pageway::Result<usize> {
         (row.id, [row.vector, json].concat())
     };
     let held: Held = page.rows.into_iter().map(whole).collect();
-    let holds = |state: &Held| index.len() == state.len() as u64 && held == *state;
-    let found = allowed.iter().rposition(holds).ok_or_else(|| {
-        let counts: Vec<usize> = allowed.iter().map(Held::len).collect();
-        let differs = |(id, row): &(&u64, &Vec<u8>)| held.get(id) != Some(row);
-        let last = allowed.last().and_then(|state| state.iter().find(differs));
-        let own = last.and_then(|(id, _)| held.get(id));
-        wrong(format!(
-            "{} rows, none of states of {counts:?}; {last:?} is {own:?}",
-            index.len()
-        ))
-    })?;
-    search(index, &allowed[found])?;
-    count(index, &allowed[found])?;
-    Ok(found)
+    if index.len() != held.len() as u64 {
+        let words = format!("{} rows, and {} come", index.len(), held.len());
+        return Err(wrong(words));
+    }
+    search(index, &held)?;
+    count(index, &held)?;
+    Ok(held)
+}
+
+/// Which of some states that is, the last that fits: the same ids and rows, and no others.
+pub(crate) fn fit(held: &Held, allowed: &[Held]) -> Result<usize, String> {
+    allowed
+        .iter()
+        .rposition(|state| held == state)
+        .ok_or_else(|| {
+            let counts: Vec<usize> = allowed.iter().map(Held::len).collect();
+            let differs = |(id, row): &(&u64, &Vec<u8>)| held.get(id) != Some(row);
+            let last = allowed.last().and_then(|state| state.iter().find(differs));
+            let own = last.and_then(|(id, _)| held.get(id));
+            let rows = held.len();
+            format!("{rows} rows, none of states of {counts:?}; {last:?} is {own:?}")
+        })
+}
+
+/// Which of some states an index holds.
+pub(crate) fn find(index: &Index, allowed: &[Held]) -> pageway::Result<usize> {
+    fit(&hold(index)?, allowed).map_err(wrong)
 }
 
 fn is_refusal(kind: ErrorKind) -> bool {
@@ -98,11 +110,18 @@ fn search(index: &Index, state: &Held) -> pageway::Result<()> {
     Ok(())
 }
 
-/// Opens what a crash left, to be changed: the state that it holds, which `verify` agrees with.
-pub(crate) fn recover(vfs: &Arc<dyn Vfs>, allowed: &[Held]) -> Result<(Writer, usize), String> {
+/// Opens what a crash left, to be changed: what it holds, which `verify` agrees with.
+pub(crate) fn open_sound(vfs: &Arc<dyn Vfs>) -> Result<(Writer, Held), String> {
     check_sound(vfs, Path::new(DIR))?;
     let writer = open(vfs).map_err(text)?;
-    let found = find(writer.index(), allowed).map_err(text)?;
+    let held = hold(writer.index()).map_err(text)?;
+    Ok((writer, held))
+}
+
+/// The same, which must be one of some states.
+pub(crate) fn recover(vfs: &Arc<dyn Vfs>, allowed: &[Held]) -> Result<(Writer, usize), String> {
+    let (writer, held) = open_sound(vfs)?;
+    let found = fit(&held, allowed)?;
     Ok((writer, found))
 }
 
@@ -145,23 +164,32 @@ pub(crate) fn go_on(vfs: &Arc<dyn Vfs>, writer: Writer, state: &Held) -> Result<
     recover(vfs, &[state]).map(drop)
 }
 
-/// A snapshot is whole where it has a manifest, and it has one once that was said.
-pub(crate) fn check_copy(vfs: &Arc<dyn Vfs>, state: &Held, is_told: bool) -> Result<(), String> {
+/// What a snapshot holds; it is whole where it has a manifest.
+pub(crate) fn open_copy(vfs: &Arc<dyn Vfs>) -> Result<Option<Held>, String> {
     let dir = Path::new(COPY);
     if !vfs.exists(&dir.join(MANIFEST_FILE)).unwrap() {
-        return if is_told {
-            Err("the snapshot is gone".to_owned())
-        } else {
-            Ok(())
-        };
+        return Ok(None);
     }
     check_sound(vfs, dir)?;
     let index = Index::open_on(vfs, dir, &OpenOptions::default()).map_err(text)?;
-    find(&index, std::slice::from_ref(state)).map_err(|error| format!("snapshot: {error}"))?;
+    let held = hold(&index).map_err(|error| format!("snapshot: {error}"))?;
     drop(index);
     let update = UpdateOptions::default();
     let writer = Writer::open_on(vfs, dir, &OpenOptions::default(), &update).map_err(text)?;
-    find(writer.index(), std::slice::from_ref(state))
-        .map(drop)
-        .map_err(text)
+    find(writer.index(), std::slice::from_ref(&held)).map_err(text)?;
+    Ok(Some(held))
+}
+
+/// Whether a snapshot is that of a state, and there once that was said.
+pub(crate) fn fit_copy(copy: Option<&Held>, state: &Held, is_told: bool) -> Result<(), String> {
+    match copy {
+        Some(copy) if copy == state => Ok(()),
+        Some(copy) => Err(format!(
+            "a snapshot of {} rows, not of these {}",
+            copy.len(),
+            state.len()
+        )),
+        None if is_told => Err("the snapshot is gone".to_owned()),
+        None => Ok(()),
+    }
 }

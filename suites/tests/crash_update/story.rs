@@ -98,12 +98,33 @@ pub(crate) struct Story {
     told: Vec<(u64, usize)>,
     /// The state of the snapshot, and from when on that must be there.
     pub(crate) copied: Option<(usize, u64)>,
+    /// Whether rows were linked as they came.
+    pub(crate) linked: bool,
 }
 
 impl Story {
     /// The states that may be found at a moment.
     pub(crate) fn allowed(&self, operations: u64) -> &[Held] {
         &self.states[self.range(operations)]
+    }
+
+    /// Of who opens an index, finds the last state but one at a moment, and is told of the last at
+    /// another.
+    pub(crate) fn of_recovery(
+        boundaries: Vec<Boundary>,
+        states: Vec<Held>,
+        (opened, told): (u64, u64),
+    ) -> Self {
+        let last = states.len() - 1;
+        let mut begun = vec![0; last];
+        begun.push(opened);
+        Self {
+            boundaries,
+            states,
+            begun,
+            told: vec![(opened, last - 1), (told, last)],
+            ..Self::default()
+        }
     }
 
     fn range(&self, operations: u64) -> Range<usize> {
@@ -121,16 +142,22 @@ pub(crate) fn open(vfs: &Arc<dyn Vfs>) -> Result<Writer> {
     Writer::open_on(vfs, Path::new(DIR), &OpenOptions::default(), &update)
 }
 
+/// A file system with a place for an index.
+pub(crate) fn place() -> SimVfs {
+    let sim = SimVfs::new();
+    sim.create_dir_all(Path::new("/data")).unwrap();
+    sim.sync_dir(Path::new("/")).unwrap();
+    sim
+}
+
 /// A file system with an empty index.
 pub(crate) fn empty() -> SimVfs {
     empty_of(Preset::default())
 }
 
 pub(crate) fn empty_of(preset: Preset) -> SimVfs {
-    let sim = SimVfs::new();
+    let sim = place();
     let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
-    vfs.create_dir_all(Path::new("/data")).unwrap();
-    vfs.sync_dir(Path::new("/")).unwrap();
     let options = CreateOptions::new(SHAPE, Metric::L2)
         .with_preset(preset)
         .with_degree(8)
@@ -212,7 +239,6 @@ impl World {
         inner.story.told.push((self.sim.operations(), last));
     }
 
-    /// Lives through steps, up to the first error.
     /// The same of an index whose pages are patched: of rows without attributes.
     pub(crate) fn patched(sim: &SimVfs, vfs: Arc<dyn Vfs>) -> Self {
         Self {
@@ -221,9 +247,25 @@ impl World {
         }
     }
 
+    /// The same with other rows.
+    pub(crate) fn seeded(self, seed: u64) -> Self {
+        self.inner().random = SplitMix64::new(seed);
+        self
+    }
+
+    /// The same of an index that holds rows.
+    pub(crate) fn holding(self, held: Held) -> Self {
+        self.begin(held);
+        self.tell();
+        self
+    }
+
+    /// Lives through steps, up to the first error.
     pub(crate) fn run(&self, steps: &[Step]) -> Result<()> {
         let mut writer = open(&self.vfs)?;
         for step in steps {
+            let links = writer.changes()?.work.linked > 0;
+            self.inner().story.linked |= links;
             writer = self.step(writer, *step)?;
         }
         Ok(())

@@ -359,6 +359,25 @@ mod tests {
     }
 
     #[test]
+    fn a_durable_group_behind_any_number_of_zeros_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let place = place(root.path());
+        drop(three_groups(&place, true));
+        let path = place.path(Lsn(1));
+        let at = groups(&place, 1);
+        let file = OsVfs.open(&path, OpenMode::ReadWrite).unwrap();
+        for end in (at[0] + 512..=at[2]).step_by(512) {
+            file.write_all_at(&[0; 512], end - 512).unwrap();
+            assert!(is_corrupt(replay(&place, 0)), "zeros up to {end}");
+        }
+        // The last one says that the others were durable, and goes too.
+        for begin in (at[2]..at[3]).step_by(512) {
+            file.write_all_at(&[0; 512], begin).unwrap();
+        }
+        assert_eq!(found(&place), 0);
+    }
+
+    #[test]
     fn a_closed_or_followed_file_is_damaged_by_any_flip_and_any_cut() {
         let root = tempfile::tempdir().unwrap();
         let place = place(root.path());

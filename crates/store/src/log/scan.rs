@@ -12,6 +12,9 @@ use crate::{OpenMode, StoreError, VfsFile};
 /// Bytes that are read at once, unless a group is longer.
 const WINDOW_BYTES: usize = 64 << 10;
 
+/// A step in which no group begins.
+const ZEROS: [u8; STEP as usize] = [0; STEP as usize];
+
 /// Which rule a file of another log breaks.
 pub(super) const FOREIGN: &str = "identity: a log of another index";
 
@@ -143,7 +146,7 @@ impl Scan {
                 let (told, last) = claims.unwrap_or_default();
                 claims = Some((told.max(head.durable), last.max(head.next().before())));
             }
-            at += STEP;
+            at = self.window.past_zeros(at + STEP);
         }
         Ok(claims)
     }
@@ -214,6 +217,15 @@ impl Window {
         }
         let from = usize::try_from(at.saturating_sub(self.begin)).unwrap_or(usize::MAX);
         Ok(self.bytes.get(from..from.saturating_add(count)))
+    }
+
+    /// Where steps begin that are not all zeros, from `at` on, as far as the window is filled: the
+    /// rest of a file is mostly room that was set aside.
+    fn past_zeros(&self, at: u64) -> u64 {
+        let from = usize::try_from(at.saturating_sub(self.begin)).unwrap_or(usize::MAX);
+        let steps = self.bytes.get(from..).unwrap_or_default();
+        let steps = steps.chunks_exact(ZEROS.len());
+        at + STEP * steps.take_while(|step| **step == ZEROS).count() as u64
     }
 
     fn fill(&mut self, at: u64, count: usize) -> Result<(), StoreError> {

@@ -1,7 +1,9 @@
 //! The bytes of one file, durable and pending.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use super::digest::mix;
 use crate::SplitMix64;
 
 /// What a device writes atomically: a crash may tear a write between any two of these.
@@ -13,11 +15,21 @@ pub const DEVICE_SECTOR_BYTES: usize = 512;
 pub(super) struct Bytes {
     written: Vec<u8>,
     length: usize,
+    /// The sum over all words of what they are and where; zeros add nothing.
+    sum: u64,
 }
+
+/// Bytes of a word of that sum.
+const WORD_BYTES: usize = 8;
 
 impl Bytes {
     pub(super) fn length(&self) -> usize {
         self.length
+    }
+
+    /// The same for the same bytes. Takes no pass over them: it is kept as they change.
+    pub(super) fn digest(&self) -> u64 {
+        mix(mix(self.length as u64) ^ self.sum)
     }
 
     /// Copies what there is from `offset` on, and says how much that is.
@@ -36,9 +48,31 @@ impl Bytes {
         let end = offset + bytes.len();
         self.reach(end);
         self.written.resize(self.written.len().max(end), 0);
+        let before = self.sum_of(offset..end);
         if let Some(range) = self.written.get_mut(offset..end) {
             range.copy_from_slice(bytes);
         }
+        let after = self.sum_of(offset..end);
+        self.sum = self.sum.wrapping_sub(before).wrapping_add(after);
+    }
+
+    /// The part of the sum that is that of the words in which a range lies.
+    fn sum_of(&self, range: Range<usize>) -> u64 {
+        let first = range.start / WORD_BYTES;
+        let last = range.end.next_multiple_of(WORD_BYTES);
+        let words = first * WORD_BYTES..last.min(self.written.len());
+        let words = self.written.get(words).unwrap_or_default();
+        let mut sum = 0_u64;
+        for (place, word) in (first as u64..).zip(words.chunks(WORD_BYTES)) {
+            let mut whole = [0; WORD_BYTES];
+            for (byte, known) in whole.iter_mut().zip(word) {
+                *byte = *known;
+            }
+            if whole != [0; WORD_BYTES] {
+                sum = sum.wrapping_add(mix(mix(place) ^ u64::from_le_bytes(whole)));
+            }
+        }
+        sum
     }
 
     /// Makes it at least so long.
@@ -47,7 +81,11 @@ impl Bytes {
     }
 
     fn set_length(&mut self, length: usize) {
+        let cut = length.min(self.written.len())..self.written.len();
+        let before = self.sum_of(cut.clone());
         self.written.truncate(length);
+        let after = self.sum_of(cut);
+        self.sum = self.sum.wrapping_sub(before).wrapping_add(after);
         self.length = length;
     }
 }
@@ -79,6 +117,11 @@ impl Contents {
     /// What the running program sees.
     pub(super) fn current(&self) -> &Bytes {
         &self.current
+    }
+
+    /// The digest of what the running program sees.
+    pub(super) fn digest(&self) -> u64 {
+        self.current.digest()
     }
 
     pub(super) fn write(&mut self, bytes: &[u8], offset: usize) {
@@ -165,6 +208,8 @@ fn device_sectors(mut offset: usize, mut bytes: &[u8]) -> Vec<(usize, &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     fn all(bytes: &Bytes) -> Vec<u8> {
@@ -189,6 +234,27 @@ mod tests {
         assert_eq!(bytes.read(5, &mut two), 1);
         assert_eq!(bytes.read(6, &mut two), 0);
         assert_eq!(bytes.read(60, &mut two), 0);
+    }
+
+    #[test]
+    fn a_digest_tells_bytes_from_others_however_they_came_there() {
+        let mut random = SplitMix64::new(3);
+        let mut known: HashMap<u64, Vec<u8>> = HashMap::new();
+        let mut bytes = Bytes::default();
+        for _ in 0..20_000 {
+            let (offset, count) = (random.below(30) as usize, random.below(12) as usize);
+            if random.chance(2) {
+                bytes.set_length(offset);
+            } else {
+                bytes.put(offset, &vec![random.below(2) as u8; count]);
+            }
+            let mut fresh = Bytes::default();
+            fresh.put(0, &all(&bytes));
+            assert_eq!(bytes.digest(), fresh.digest());
+            let one = known.entry(bytes.digest()).or_insert_with(|| all(&bytes));
+            assert_eq!(*one, all(&bytes));
+        }
+        assert!(known.len() > 1000);
     }
 
     #[test]

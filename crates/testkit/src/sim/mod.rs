@@ -10,12 +10,15 @@
 //! pending write, any pending change of a directory. The running program sees everything it did.
 
 mod contents;
+mod digest;
 mod file;
 mod image;
 mod names;
 mod state;
+mod verdicts;
 mod vfs;
 
 pub use contents::DEVICE_SECTOR_BYTES;
 pub use image::Boundary;
+pub use verdicts::{Tally, Verdicts};
 pub use vfs::SimVfs;

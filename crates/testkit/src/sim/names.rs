@@ -46,12 +46,15 @@ impl Names {
         self.current.get(path).copied()
     }
 
-    pub(super) fn children<'a>(&'a self, dir: &'a Path) -> impl Iterator<Item = (&'a Path, Node)> {
-        let own = move |path: &Path| path.parent() == Some(dir);
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Path, Node)> {
         self.current
             .iter()
-            .filter(move |(path, _)| own(path))
-            .map(|(p, &n)| (p.as_path(), n))
+            .map(|(path, node)| (path.as_path(), *node))
+    }
+
+    pub(super) fn children<'a>(&'a self, dir: &'a Path) -> impl Iterator<Item = (&'a Path, Node)> {
+        let own = move |path: &Path| path.parent() == Some(dir);
+        self.all().filter(move |(path, _)| own(path))
     }
 
     pub(super) fn add(&mut self, path: &Path, node: Node) {

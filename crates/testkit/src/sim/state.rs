@@ -1,9 +1,11 @@
 //! Everything the simulated file system knows at one moment.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::contents::Contents;
+use super::digest::{Digest, mix};
 use super::names::{Names, Node, Tree};
 
 #[derive(Clone, Debug)]
@@ -20,6 +22,31 @@ impl State {
             names: Names::durable(tree),
             files: Vec::new(),
         }
+    }
+
+    /// Digests of what can be read here.
+    pub(super) fn digest(&self) -> Digest {
+        let mut digest = Digest::default();
+        for (path, node) in self.names.all() {
+            let mut hasher = DefaultHasher::new();
+            path.as_os_str().hash(&mut hasher);
+            let place = match node {
+                Node::Directory => u64::MAX,
+                Node::File(number) => self.place(number, &mut digest) as u64,
+            };
+            digest.names = mix(digest.names ^ hasher.finish() ^ mix(place));
+        }
+        digest
+    }
+
+    /// The place of a file among those of a digest, at the end where it is new.
+    fn place(&self, number: usize, digest: &mut Digest) -> usize {
+        let known = digest.files.iter().position(|(known, _)| *known == number);
+        known.unwrap_or_else(|| {
+            let held = self.files.get(number).map_or(0, Contents::digest);
+            digest.files.push((number, held));
+            digest.files.len() - 1
+        })
     }
 
     pub(super) fn file_number(&self, path: &Path) -> io::Result<usize> {

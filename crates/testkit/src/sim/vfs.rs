@@ -1,6 +1,6 @@
 //! The file system itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pageway_store::{LockGuard, OpenMode, Vfs, VfsFile};
 
 use super::Boundary;
+use super::digest::{Digest, mix};
 use super::file::SimFile;
 use super::state::State;
 use crate::SplitMix64;
@@ -35,6 +36,8 @@ struct Inner {
     failing_sync: Option<u64>,
     /// Identities given out.
     given: u64,
+    /// Files that were opened.
+    opened: BTreeSet<usize>,
     /// Who holds each lock: so many that share it, or one alone.
     locked: BTreeMap<PathBuf, u32>,
 }
@@ -64,6 +67,7 @@ impl SimVfs {
             boundaries: None,
             failing_sync: None,
             given: 0,
+            opened: BTreeSet::new(),
             locked: BTreeMap::new(),
         };
         Self {
@@ -88,6 +92,20 @@ impl SimVfs {
     /// Changing operations done so far: the position of an acknowledgement among the boundaries.
     pub fn operations(&self) -> u64 {
         self.shared.inner().operations
+    }
+
+    /// Digests of what can be read here.
+    pub(super) fn digest(&self) -> Digest {
+        let inner = self.shared.inner();
+        let mut digest = inner.state.digest();
+        // On which the identities to come depend.
+        digest.names ^= mix(inner.operations) ^ mix(mix(inner.given));
+        digest
+    }
+
+    /// The numbers of the files that were opened so far.
+    pub(super) fn opened(&self) -> BTreeSet<usize> {
+        self.shared.inner().opened.clone()
     }
 
     /// The sync (of a file or directory) after `skipped` more fails and forgets what was pending;
@@ -148,6 +166,7 @@ impl Vfs for SimVfs {
         } else {
             self.shared.look(|state| state.file_number(path))?
         };
+        self.shared.inner().opened.insert(number);
         let direct = mode == OpenMode::WriteDirect;
         let writable = direct || matches!(mode, OpenMode::ReadWrite | OpenMode::CreateNew);
         Ok(Arc::new(SimFile {
@@ -286,8 +305,6 @@ impl Drop for SimLock {
 #[cfg(test)]
 mod tests {
     use pageway_store::AlignedBuffers;
-
-    use std::collections::BTreeSet;
 
     use super::*;
 
