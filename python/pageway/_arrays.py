@@ -145,7 +145,11 @@ def _as_rows_of(
 
 def as_ids(source: Any) -> npt.NDArray[np.uint64]:
     """Ids of shape ``(n,)`` as uint64; whole numbers of any type, none negative."""
-    array = np.asarray(_large_ids(source))
+    array = np.asarray(_unmasked(_large_ids(source), "ids"))
+    if array.dtype == object and array.ndim == 0:
+        raise InvalidInputError(
+            f"ids: come as an array or a list, not as {type(source).__name__}"
+        )
     if array.ndim != 1:
         raise InvalidInputError(f"ids: have shape (n,), this array has shape {array.shape}")
     if array.size and array.dtype.kind not in "iu":
@@ -266,6 +270,7 @@ def as_element(dtype: Any) -> str:
 
 def _as_array(source: Any, name: str) -> npt.NDArray[Any]:
     """Numpy's view of `source`, by the first protocol that fits."""
+    source = _unmasked(source, name)
     try:
         if not hasattr(source, "__array__") and hasattr(source, "__arrow_c_array__"):
             source = import_module("pyarrow").array(source)
@@ -281,6 +286,16 @@ def _as_array(source: Any, name: str) -> npt.NDArray[Any]:
         kind = type(source).__name__
         raise InvalidInputError(f"{name}: cannot read the {kind} as an array: {error}") from error
     return _stacked(array, name) if array.dtype == object else array
+
+
+def _unmasked(source: Any, name: str) -> Any:
+    """`source`, which hides no values: numpy would give what lies under the mask."""
+    if np.ma.is_masked(source):
+        hidden = int(np.ma.count_masked(source))
+        raise InvalidInputError(
+            f"{name}: {hidden} values are masked; fill them first, with array.filled(value)"
+        )
+    return source
 
 
 def _is_arrow_list(source: Any) -> bool:

@@ -6,14 +6,14 @@ import datetime
 import json
 import os
 from decimal import Decimal
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 from uuid import UUID
 
 import numpy as np
 
 from ._arrays import as_path, is_path
-from ._sources.documents import rows_of
-from ._sources.json_lines import packed_lines
+from ._sources.documents import Rows, rows_of
+from ._sources.json_lines import objects_of, packed_lines
 from .errors import InvalidInputError, NotFoundError
 
 __all__ = [
@@ -40,40 +40,63 @@ Schema = Union[str, os.PathLike[str], Mapping[str, str]]
 
 
 def as_documents(
-    attributes: Optional[Attributes], without: Sequence[Optional[str]] = ()
+    attributes: Optional[Attributes], beside: Optional[Tuple[Optional[str], Optional[str]]] = None
 ) -> Union[None, str, List[str]]:
-    """A path of JSON lines, or a JSON text per row, without some of the columns of a table."""
+    """A path of JSON lines, or a JSON text per row. `beside`: columns of vectors and ids, where these
+    are of the same table; they are left out."""
     if attributes is None:
         return None
     rows = rows_of(attributes, "attributes")
     if rows is None and is_path(attributes):
         path = as_path(attributes)
-        lines = packed_lines(path)
-        return path if lines is None else lines
+        if beside is None:
+            lines = packed_lines(path)
+            return path if lines is None else lines
+        rows = objects_of(path)
     if rows is None:
-        return [_document(row, given) for row, given in enumerate(attributes)]
-    kept = ({name: own for name, own in row.items() if name not in without} for row in rows)
-    return [_document(row, given) for row, given in enumerate(kept)]
+        rows = iter(attributes)
+    elif beside is not None:
+        rows = _without(rows, *beside)
+    return [_document(row, given) for row, given in enumerate(rows)]
+
+
+def _without(rows: Rows, column: Optional[str], id_column: Optional[str]) -> Rows:
+    """Rows without vectors, by default the only list of numbers, and ids."""
+    for row in rows:
+        if not isinstance(row, Mapping):
+            yield row
+            continue
+        if column is None:
+            column = next((name for name, own in row.items() if _is_vector(own)), None)
+        yield {name: own for name, own in row.items() if name not in (column, id_column)}
+
+
+def _is_vector(value: Any) -> bool:
+    if not isinstance(value, (list, tuple, np.ndarray)) or not len(value):
+        return False
+    return all(isinstance(own, (int, float, np.number)) for own in value)
 
 
 def _document(row: int, given: Optional[Mapping[str, Any]]) -> str:
     if not isinstance(given, (Mapping, type(None))):
         raise InvalidInputError(f"attributes of row {row}: a mapping is expected")
-    fields = dict(given or {})
+    fields, where = dict(given or {}), f"attributes of row {row}"
     try:
-        return json.dumps(fields, default=_plain, allow_nan=False)
+        return _as_json(fields, where)
+    except InvalidInputError:
+        for field, own in fields.items():
+            _as_json(own, f"{where}, field {field!r}")
+        raise
+
+
+def _as_json(value: Any, where: str) -> str:
+    try:
+        return json.dumps(value, default=_plain, allow_nan=False)
     except (TypeError, ValueError) as error:
-        field = next((name for name, own in fields.items() if not _is_plain(own)), None)
-        where = f"attributes of row {row}" + ("" if field is None else f", field {field!r}")
-        raise InvalidInputError(f"{where}: {error}") from None
-
-
-def _is_plain(value: Any) -> bool:
-    try:
-        json.dumps(value, default=_plain, allow_nan=False)
-    except (TypeError, ValueError):
-        return False
-    return True
+        words = str(error)
+        if words.startswith("Out of range float"):
+            words = "NaN and infinity are no values of JSON; leave the field out, or give None"
+        raise InvalidInputError(f"{where}: {words}") from None
 
 
 def as_schema(schema: Optional[Schema]) -> Optional[str]:
@@ -96,20 +119,19 @@ def as_fields(fields: Mapping[str, Any]) -> str:
     """A JSON text of attributes that are to be set."""
     if not isinstance(fields, Mapping):
         raise InvalidInputError("fields: a mapping is expected")
-    try:
-        return json.dumps(dict(fields), default=_plain, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"fields: {error}") from None
+    return _as_json(dict(fields), "fields")
 
 
 def _plain(value: Any) -> Any:
     """What JSON knows, of what it does not."""
     if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
+        return list(value) if value.dtype.kind in "mM" else value.tolist()
+    if isinstance(value, (np.datetime64, datetime.datetime, datetime.date, datetime.time)):
+        if value != value:
+            raise TypeError("NaT is no moment; leave the field out, or give None")
+        return str(value) if isinstance(value, np.datetime64) else value.isoformat()
+    if isinstance(value, np.generic) and not isinstance(value, np.timedelta64):
         return value.item()
-    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
-        return value.isoformat()
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, Decimal):
@@ -121,6 +143,8 @@ def as_filter(given: Optional[Filter]) -> Union[None, Tuple[str, bool], np.ndarr
     """A text, and whether it is JSON of Qdrant's; a mask; ids; or a bitmap of them."""
     if given is None:
         return None
+    if hasattr(given, "model_dump"):
+        given = given.model_dump(mode="json", exclude_none=True)
     if isinstance(given, (bytes, bytearray, memoryview)):
         return bytes(given)
     if isinstance(given, str):
@@ -134,10 +158,7 @@ def as_filter(given: Optional[Filter]) -> Union[None, Tuple[str, bool], np.ndarr
         if isinstance(admitted, np.ndarray):
             return admitted
         given = {"must": [{"has_id": admitted}]}
-    try:
-        return json.dumps(given, default=_plain, allow_nan=False), True
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"filter: {error}") from None
+    return _as_json(given, "filter"), True
 
 
 def _admitted(given: Any) -> Union[np.ndarray, List[Union[int, str]]]:
@@ -146,7 +167,8 @@ def _admitted(given: Any) -> Union[np.ndarray, List[Union[int, str]]]:
         return np.ascontiguousarray(given)
     if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind == "u":
         return np.ascontiguousarray(given, dtype=np.uint64)
-    listed = given.tolist() if isinstance(given, np.ndarray) else list(given)
+    listing = getattr(given, "to_pylist", None) or getattr(given, "tolist", None)
+    listed = list(given) if listing is None else listing()
     if listed and all(isinstance(one, (bool, np.bool_)) for one in listed):
         return np.array(listed, dtype=np.bool_)
     keys = [_key(one) for one in listed]

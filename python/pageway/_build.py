@@ -47,7 +47,7 @@ def carry_out(given: Mapping[str, Any], act: Act) -> Tuple[str, Dict[str, Any]]:
         if given["queries"] is not None:
             examples = stack.enter_context(read(given["queries"], "queries")).vectors
         attributes = given["attributes"]
-        own = (column, id_column) if same_table(attributes, data) else ()
+        own = (column, id_column) if same_table(attributes, data) else None
         documents = as_documents(attributes, own)
         rows = (vectors.vectors, _ids(given["ids"], vectors.ids), examples, documents)
         callback = stack.enter_context(Reporting(given["progress"], f"build {place}"))

@@ -148,7 +148,7 @@ def build(
         per row (None for a row without), or columns: a frame of pandas or polars, a table of Arrow,
         ``.parquet``, ``.csv`` or ``.tsv``, without what is missing; or a sparse matrix of rows and tags, of
         scipy or ``.spmat``, whose columns become the list ``tags``. JSON lines, ``.csv`` and ``.tsv``
-        may be packed, ``.gz``. Where it is `data`, `column` and `id_column` are no attributes. All
+        may be packed, ``.gz``. Where it is `data`, vectors and the `id_column` are no attributes. All
         but JSON lines that are not packed are held as JSON in memory.
     schema : mapping of str to str, or path, optional
         What values of some fields must be, now and when rows change, such as ``{"lex": "keyword"}``:
@@ -156,7 +156,8 @@ def build(
         fields may be anything.
     dtype : dtype, optional
         Element type of files that do not say theirs (``.bin``); wins over the extension of others.
-        Of arrays and batches: what they are converted to; numbers that would be lost are refused.
+        Of arrays, ``.npy`` and batches: what they are converted to; numbers that would be lost are
+        refused.
         With ``"bit"``, bytes are taken as eight bits each, as `numpy.packbits` packs them.
     store : dtype, optional
         Float type to store floats as: float16 or ``"bfloat16"`` halve what float32 takes on disk and in

@@ -35,7 +35,7 @@ def ground_truth(
     base : path or array_like, shape (n, d)
         As the vectors of `pageway.build`.
     queries : path or array_like, shape (m, d)
-        Of the same element type as `base`.
+        Floats are cast to the float type of `base`; bytes and floats are never mixed.
     k : int
         Neighbours per query, from 1 to n.
     metric : {"l2", "inner_product", "cosine", "l1", "hamming", "jaccard"}

@@ -128,6 +128,7 @@ def test_float64_is_rounded_to_float32():
         ([[1.0, 2.0], [3.0]], "row 1 has 1 components"),
         ([["a", "b"]], "not <U1"),
         (object(), "does not hold|cannot read|shape"),
+        (np.ma.masked_greater(ROWS, 55), "4 values are masked; fill them"),
         (ArrowList(ROWS, null_count=2), "2 of the Arrow lists are null"),
     ],
 )
@@ -189,6 +190,11 @@ def test_ids_are_whole_and_not_negative():
     for ids, words in [([1, -5], "row 1 has id -5"), ([1.0], "whole"), ([[1]], "shape"), (["a"], "w")]:
         with pytest.raises(pageway.InvalidInputError, match=words):
             as_ids(ids)
+    for ids, words in [({1, 2}, "not as set"), (iter([1]), "not as list_iterator")]:
+        with pytest.raises(pageway.InvalidInputError, match=words):
+            as_ids(ids)
+    with pytest.raises(pageway.InvalidInputError, match="ids: 1 values are masked"):
+        as_ids(np.ma.masked_equal([1, 2], 2))
 
 
 def test_memory_is_bytes_or_text():

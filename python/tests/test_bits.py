@@ -57,6 +57,19 @@ def test_packed_bytes_and_files_build_the_same(index, tmp_path):
             np.testing.assert_array_equal(found.distances, nearest, err_msg=name)
 
 
+def test_files_of_any_numbers_and_examples_follow_one_rule(tmp_path):
+    np.save(tmp_path / "packed.npy", PACKED[:40])
+    for dtype in (np.int8, np.float16, np.float32, np.float64):
+        path = tmp_path / f"{np.dtype(dtype)}.npy"
+        np.save(path, ROWS.astype(dtype))
+        for examples in (PACKED[:40], ROWS[:40], tmp_path / "packed.npy"):
+            with pageway.build(
+                tmp_path / "index", path, dtype="bit", metric="hamming", memory="4MB",
+                queries=examples, overwrite=True,
+            ) as own:
+                np.testing.assert_array_equal(own.vectors([0, 9]), ROWS[[0, 9]])
+
+
 def test_tables_hold_bits_as_the_command_line_reads_them(index, tmp_path):
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     parquet = pytest.importorskip("pyarrow.parquet")

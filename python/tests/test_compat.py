@@ -201,6 +201,8 @@ def test_hnswlib_says_what_is_not_there():
     index.init_index(10)
     with pytest.raises(pageway.InvalidInputError, match="id -1: ids are uint64 here, from 0"):
         index.add_items(ROWS[:1], [-1])
+    with pytest.raises(pageway.InvalidInputError, match="whole numbers, these are float64"):
+        index.add_items(ROWS[:1], [0.9])
     for call in [lambda: index.mark_deleted(3), lambda: index.knn_query(ROWS, filter=len)]:
         with pytest.raises(pageway.UnsupportedError, match="not there"):
             call()
@@ -231,6 +233,21 @@ def test_diskannpy_on_disk(which, metric, tmp_path):
     assert share_found(identifiers, truth.ids) >= 0.9
     if metric == "l2":
         np.testing.assert_allclose(distances[:, 0], truth.distances[:, 0], rtol=1e-2)
+
+
+def test_diskannpy_cuts_nothing(tmp_path):
+    from pageway.compat import diskannpy
+
+    for tags in ([-1], [2**32], [0.5]):
+        with pytest.raises(pageway.InvalidInputError):
+            diskannpy.tags_to_file(str(tmp_path / "tags.bin"), np.array(tags))
+    rows = np.clip(ROWS * 4 + 128, 0, 255).astype(np.uint8)
+    how = {"distance_metric": "l2", "index_directory": str(tmp_path), "complexity": 32}
+    diskannpy.build_memory_index(rows, graph_degree=16, num_threads=1, **how)
+    index = diskannpy.StaticMemoryIndex(str(tmp_path), 1, 32)
+    assert index.search(rows[3], 1, 32).identifiers.tolist() == [3]
+    with pytest.raises(pageway.InvalidInputError, match="are float32, the vectors of the index uint8"):
+        index.search(rows[3] + np.float32(0.5), 1, 32)
 
 
 @pytest.mark.parametrize("which", both("diskannpy"))

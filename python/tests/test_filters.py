@@ -136,9 +136,41 @@ def test_what_a_field_cannot_be_is_named(index):
     assert index.count({"must": [{"key": "kind", "range": {"gt": 3}}]}) == 0
 
 
+def test_moments_are_texts_that_name_them(tmp_path, vectors):
+    moments = [np.datetime64("2026-01-31T12:00:00.5", "ns"), np.datetime64("2026-02-01"), None]
+    rows = [{"at": moment, "all": np.array(["2026-01-01"], "M8[ns]")} for moment in moments]
+    with pageway.build(tmp_path / "i", vectors[:3], attributes=rows, memory="2MB") as index:
+        assert index.count("at > '2026-01-31'") == 2 and index.count("at < '2026-02-01'") == 1
+        assert index.count("all = date'2026-01-01T00:00:00Z'") == 3
+
+
+def test_other_ways_to_say_a_filter(index):
+    class Model:
+        def model_dump(self, **how):
+            return {"must": [{"key": "row", "range": {"lt": 3}}]}
+
+    class Chunks:
+        def __iter__(self):
+            return iter([object()])
+
+        def to_pylist(self):
+            return [1, 2]
+
+    assert index.count(Model()) == 3 and index.count(Chunks()) == 2
+    assert index.count("kind in ('one', 'two')") == index.count("kind <> 'three' and row >= 0")
+
+
 def test_attributes_that_cannot_be_are_refused(tmp_path, vectors):
     few = vectors[:20]
-    for rows, words in [([{}] * 19, "19 rows"), ([{}] * 19 + [3], "row 19"), ([{"a": {1, 2}}] + [{}] * 19, "row 0")]:
+    nothing = [{}] * 19
+    for rows, words in [
+        (nothing, "19 rows"),
+        ([*nothing, 3], "row 19"),
+        ([{"a": {1, 2}}, *nothing], "row 0"),
+        ([{"a": 1, "b": float("nan")}, *nothing], "row 0, field 'b': NaN .* give None"),
+        ([{"a": np.datetime64("NaT")}, *nothing], "row 0, field 'a': NaT is no moment"),
+        ([{"a": np.timedelta64(1, "ns")}, *nothing], "field 'a': timedelta64 is no value"),
+    ]:
         with pytest.raises(pageway.InvalidInputError, match=words):
             pageway.build(tmp_path / "no.index", few, attributes=rows)
     lines = tmp_path / "rows.jsonl"
@@ -208,6 +240,19 @@ def test_a_table_of_vectors_has_other_columns_as_attributes(tmp_path, vectors):
     with pageway.build(tmp_path / "f.index", frame, column="emb", id_column="id", attributes=frame) as index:
         assert set(index.fields()) == {"day"}
         assert index.search(vectors[0], k=5, filter="day > date'2026-01-19'").ids[:1].tolist() == [69]
+
+
+def test_lines_of_vectors_have_other_fields_as_attributes(tmp_path, vectors):
+    rows = [{"key": 50 + row, "v": vectors[row].tolist(), "n": row} for row in range(20)]
+    text = "\n\n".join(map(json.dumps, rows)).encode()
+    (tmp_path / "rows.jsonl").write_bytes(text)
+    (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress(text))
+    pandas = pytest.importorskip("pandas")
+    for at, data in enumerate([tmp_path / "rows.jsonl", tmp_path / "rows.jsonl.gz", pandas.DataFrame(rows)]):
+        path = tmp_path / f"{at}.index"
+        with pageway.build(path, data, id_column="key", attributes=data, memory="2MB") as index:
+            assert set(index.fields()) == {"n"}
+            assert index.search(vectors[3], k=1, filter="n >= 3").ids.tolist() == [53]
 
 
 def test_tables_that_cannot_be_are_refused(tmp_path, vectors):

@@ -28,6 +28,16 @@ def test_truth_of_files(tmp_path, vectors, queries):
     np.testing.assert_array_equal(from_files.distances, from_arrays.distances)
 
 
+def test_queries_take_the_type_of_the_base(vectors, queries):
+    halves = queries.astype(np.float16)
+    expected = pageway.ground_truth(vectors, halves.astype(np.float32), k=5)
+    np.testing.assert_array_equal(pageway.ground_truth(vectors, halves, k=5).ids, expected.ids)
+    bits, asked = vectors[:, :16] > 0, queries[:, :16] > 0
+    expected = pageway.ground_truth(bits, asked, k=5, metric="hamming")
+    packed = pageway.ground_truth(bits, np.packbits(asked, axis=1), k=5, metric="hamming")
+    np.testing.assert_array_equal(packed.ids, expected.ids)
+
+
 def test_bad_questions_are_refused(vectors, queries):
     spoilt = queries.copy()
     spoilt[3, 1] = np.nan
@@ -35,7 +45,7 @@ def test_bad_questions_are_refused(vectors, queries):
         ((vectors, queries, 0), "k is 0"),
         ((vectors, queries, 1501), "1500"),
         ((vectors, queries[:, :5], 1), "5"),
-        ((vectors, queries.astype(np.float16), 1), "f16"),
+        ((vectors, np.ones(queries.shape, np.uint8), 1), "u8"),
         ((vectors, spoilt, 1), "queries: row 3, component 1 is NaN"),
         ((vectors, queries, 1, "chebyshev"), "cosine"),
     ]:

@@ -32,6 +32,7 @@ mod place;
 mod resources;
 mod results;
 mod system;
+mod table;
 mod workload;
 
 use std::ffi::OsString;

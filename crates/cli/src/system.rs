@@ -44,13 +44,35 @@ pub(crate) fn plain(element: Option<ElementType>) -> Wish {
     }
 }
 
-/// Vectors rounded to `element` where both types are floats, others as they are.
-pub(crate) fn in_float_type(vectors: Vectors, element: ElementType) -> Result<Vectors> {
-    let own = vectors.shape().element;
-    if own != element && own.is_float() && element.is_float() {
-        return vectors.rounded_to(element);
+/// Opens a file of vectors that go with others of type `among`.
+pub(crate) fn open_vectors_among(
+    among: ElementType,
+    path: &Path,
+    element: Option<ElementType>,
+    progress: &dyn Progress,
+) -> Result<Vectors> {
+    Ok(open_table_among(among, path, &plain(element), progress)?.vectors)
+}
+
+/// Opens a file of vectors that go with others of type `among`, and of ids where it has them:
+/// floats are rounded to that type, and where it is bits numbers are taken as such.
+pub(crate) fn open_table_among(
+    among: ElementType,
+    path: &Path,
+    wish: &Wish,
+    progress: &dyn Progress,
+) -> Result<Opened> {
+    let bits = (among == ElementType::Bit).then_some(among);
+    let wish = Wish {
+        element: wish.element.or(bits),
+        ..wish.clone()
+    };
+    let mut opened = open_table(path, &wish, progress)?;
+    let own = opened.vectors.shape().element;
+    if own != among && own.is_float() && among.is_float() {
+        opened.vectors = opened.vectors.rounded_to(among)?;
     }
-    Ok(vectors)
+    Ok(opened)
 }
 
 /// Opens a file of vectors, and of ids where it has a column of them.

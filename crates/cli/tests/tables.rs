@@ -130,6 +130,80 @@ fn ids_that_int64_does_not_hold_come_and_go_whole() {
 }
 
 #[test]
+fn rows_are_put_in_with_the_ids_that_their_table_has() {
+    let place = Place::new();
+    place.write("a.jsonl", lines());
+    let build = "build --data a.jsonl --id-column key --attributes a.jsonl --out i --metric l2 \
+                 --memory 2MB --calibration-queries 0";
+    place.line(build).text_of_success();
+    let fields = place.line("count i --json").json();
+    assert!(!fields.to_string().contains("\"v"), "{fields}");
+    let again = place.line("insert i --data a.jsonl --column v --id-column key");
+    assert!(again.stderr.contains("id 1000: a row has it"), "{again:?}");
+    let upsert = "insert i --data a.jsonl --id-column key --upsert --json";
+    let put = place.line(upsert).json();
+    assert_eq!(
+        (&put["inserted"], &put["replaced"]),
+        (&0.into(), &400.into())
+    );
+    let imported = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fuzz/corpus/library/ivf.faiss"
+    );
+    let out = place
+        .line(&format!("import {imported} v.npy --ids ids.npy --json"))
+        .json();
+    let dimension = &out["dimension"];
+    let create = format!("create --out f --dimension {dimension} --metric l2 --memory 4MB");
+    place.line(&create).text_of_success();
+    place
+        .line(&format!("insert f --data {imported}"))
+        .text_of_success();
+    place.line("delete f --ids ids.npy --json").json();
+    assert_eq!(place.line("count f --json").json()["rows"], 0);
+}
+
+#[test]
+fn bits_are_packed_bytes_wherever_a_file_of_them_is_read() {
+    let place = Place::new();
+    let rows: Vec<u8> = (0..400_u32)
+        .flat_map(|row| row.wrapping_mul(2_654_435_761).to_le_bytes())
+        .collect();
+    place.write(
+        "packed.npy",
+        [npy("|u1", "(400, 4)"), rows.clone()].concat(),
+    );
+    let bit = |place: usize| rows[place / 8] >> (7 - place % 8) & 1;
+    let floats = (0..rows.len() * 8).flat_map(|at| f32::from(bit(at)).to_le_bytes());
+    let floats: Vec<u8> = floats.collect();
+    place.write("floats.npy", [npy("<f4", "(400, 32)"), floats].concat());
+    for data in ["packed.npy", "floats.npy"] {
+        let line = format!("convert {data} {data}.bitbin --json");
+        assert_eq!(place.line(&line).json()["dimension"], 32, "{data}");
+        assert_eq!(place.read(&format!("{data}.bitbin"))[8..], rows, "{data}");
+    }
+    let back = place.line("convert packed.npy.bitbin back.npy --element u8 --json");
+    assert_eq!(back.json()["dimension"], 4);
+    assert_eq!(place.read("back.npy"), place.read("packed.npy"));
+    let build = "build --data floats.npy --element bit --metric hamming --out i --memory 2MB \
+                 --queries packed.npy";
+    place.line(build).text_of_success();
+    let truth = "ground-truth --data packed.npy.bitbin --queries packed.npy --metric hamming -k 2 \
+                 --out gt.ibin";
+    place.line(truth).text_of_success();
+    let search = "search i --queries packed.npy -k 2 --truth gt.ibin --list-size 100 --json";
+    assert_eq!(place.line(search).json()["recall"], 1.0);
+    for line in [
+        "recall i --queries packed.npy --json",
+        "calibrate i --queries packed.npy --json",
+        "open i --queries packed.npy --repeats 1 --json",
+        "insert i --data packed.npy --json",
+    ] {
+        place.line(line).json();
+    }
+}
+
+#[test]
 fn names_that_are_nearly_right_are_offered() {
     let place = Place::new();
     for (arguments, words) in [

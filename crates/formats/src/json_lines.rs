@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pageway::{ElementType, Error, Result, Vfs};
 use serde_json::{Map, Value};
 
+use crate::attributes::Take;
 use crate::number::put;
 use crate::open::Wish;
 use crate::reader::read_buffered;
@@ -65,10 +66,28 @@ impl JsonLines {
         }
     }
 
+    /// The objects of all lines, without the fields of vectors and ids.
+    pub(crate) fn each_document(mut self, take: &mut Take<'_>) -> Result<()> {
+        while let Some(line) = self.next_line()? {
+            let Value::Object(mut fields) = self.parsed(&line)? else {
+                return Err(self.refuse("has no fields: it is no JSON object"));
+            };
+            fields.remove(&self.column_of(&fields)?);
+            if let Some(column) = &self.id_column {
+                fields.remove(column);
+            }
+            take(fields)?;
+        }
+        Ok(())
+    }
+
+    fn parsed(&self, line: &[u8]) -> Result<Value> {
+        let value = serde_json::from_slice(line);
+        value.map_err(|error| self.refuse(format!("no JSON: {error}")))
+    }
+
     fn add(&mut self, line: &[u8], batch: &mut Batch) -> Result<()> {
-        let value: Value = serde_json::from_slice(line)
-            .map_err(|error| self.refuse(format!("no JSON: {error}")))?;
-        let vector = match value {
+        let vector = match self.parsed(line)? {
             Value::Object(mut fields) => {
                 if let Some(column) = &self.id_column {
                     batch.ids.push(self.id_of(&fields, column)?);

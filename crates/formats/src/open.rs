@@ -14,6 +14,9 @@ use crate::parquet::ParquetRows;
 /// Extensions beside those of the engine.
 pub const EXTENSIONS: &str = ".parquet .jsonl .ndjson .jsonl.gz .ndjson.gz";
 
+/// Endings of files of JSON lines.
+pub(crate) const JSON_LINES: [&str; 4] = [".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"];
+
 /// What to read, and where rows may wait.
 #[derive(Clone, Debug)]
 pub struct Wish {
@@ -45,7 +48,7 @@ pub fn open(
         let mut rows = ParquetRows::open(vfs, path, wish)?;
         return gather(vfs, &mut rows, name, wish, progress);
     }
-    if ends(&[".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"]) {
+    if ends(&JSON_LINES) {
         let mut rows = JsonLines::open(vfs, path, wish)?;
         return gather(vfs, &mut rows, name, wish, progress);
     }

@@ -177,8 +177,8 @@ fn with_input<T>(
     let options = options.with_store_as_given(store.is_some());
     let names = ids.as_ref().and_then(Ids::names);
     let ids = ids.as_ref().map(Ids::open).transpose()?.flatten();
-    let queries = queries.as_ref().map(Source::open).transpose()?;
-    let queries = queries.map(|own| RowsToStore::new(own, "queries", store));
+    let among = vectors.rows().shape().element;
+    let queries = queries.as_ref().map(|own| own.open_among(among, "queries"));
     let queries = queries.transpose()?;
     let attributes = attributes.as_ref().map(Documents::open).transpose()?;
     let input = BuildInput::new(vectors.rows(), &name)

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::error::to_exception;
+use crate::rows_to_store::RowsToStore;
 
 /// Rows of an array: their bytes, components per row, element type.
 #[derive(FromPyObject)]
@@ -60,6 +61,25 @@ impl Source<'_> {
                 Box::new(open_vectors(path, Some(named(element)?))?)
             }
         })
+    }
+
+    /// The same for vectors that go with others of type `among`, which messages call `role`: floats
+    /// are rounded to it, and where it is bits bytes are taken as packed ones.
+    pub(crate) fn open_among(&self, among: ElementType, role: &str) -> PyResult<RowsToStore<'_>> {
+        let bits = (among == ElementType::Bit).then_some(among);
+        let vectors: Box<dyn VectorRead + '_> = match self {
+            Self::File(path) => Box::new(open_vectors(path, bits)?),
+            Self::Array(rows) if bits.is_some() && rows.shape()?.element == ElementType::U8 => {
+                let dimension = rows.shape()?.dimension * 8;
+                let element = among;
+                let slice = VectorSlice::new(rows.bytes()?, VectorShape { dimension, element });
+                Box::new(slice.map_err(to_exception)?)
+            }
+            Self::Array(_) | Self::FileOf(..) | Self::FileFor(..) => self.open()?,
+        };
+        let own = vectors.shape().element;
+        let rounded = own != among && own.is_float() && among.is_float();
+        RowsToStore::new(vectors, &self.name(role), rounded.then_some(among))
     }
 
     /// What messages call it: what it stands for, the path, or `role` for an array.

@@ -37,8 +37,9 @@ pub(crate) fn ground_truth<'py>(
 ) -> PyResult<Found<'py>> {
     let metric = named(&options.metric)?;
     let names = (base.name("base"), queries.name("queries"));
-    let (base, queries) = (base.open()?, queries.open()?);
-    let sets = [(base.as_ref(), &*names.0), (queries.as_ref(), &*names.1)];
+    let base = base.open()?;
+    let queries = queries.open_among(base.shape().element, "queries")?;
+    let sets = [(base.as_ref(), &*names.0), (queries.rows(), &*names.1)];
     let [base, queries] = sets.map(|(vectors, name)| Inspection {
         vectors,
         name,

@@ -42,8 +42,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Recall of queries that ask for none
-    #[arg(long, default_value_t = 0.95)]
-    pub(crate) recall: f32,
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    recall: f32,
     /// Seconds that 99 of 100 searches of a collection are to stay within while it changes, which
     /// merges and inserts make way for
     #[arg(long, value_name = "SECONDS")]
@@ -135,6 +135,15 @@ impl Arguments {
         bytes_of(self.memory, LEAST_MEMORY)
     }
 
+    /// Recall of queries that ask for none.
+    pub(crate) fn recall(&self) -> Result<f32> {
+        if (0.0..1.0).contains(&self.recall) {
+            return Ok(self.recall);
+        }
+        let words = format!("--recall {}: give 0 to below 1", self.recall);
+        Err(Error::invalid(words))
+    }
+
     /// What searches are to stay within.
     pub(crate) fn latency_target(&self) -> Result<Option<Duration>> {
         let target = self.latency_target;
@@ -149,5 +158,23 @@ impl Arguments {
     pub(crate) fn threads(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.unwrap_or(SEARCHES_EACH * cores).clamp(1, 256)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recall_is_a_share() {
+        let given = |recall: &str| {
+            let words = ["pageway serve", "--data-dir", "d", "--recall", recall];
+            Arguments::try_parse_from(words).unwrap().recall()
+        };
+        assert!((given("0.9").unwrap() - 0.9).abs() < 1e-6);
+        for recall in ["95", "1", "nan"] {
+            let error = given(recall).unwrap_err();
+            assert!(error.to_string().contains("give 0 to below 1"), "{error}");
+        }
     }
 }

@@ -2,6 +2,9 @@
 
 use pageway::{ErrorKind, MemoryLack};
 
+/// What stands in front of what is no fault of a request.
+const INTERNAL: &str = "Service internal error: ";
+
 /// Why a request has no result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
@@ -11,6 +14,8 @@ pub struct Failure {
     pub text: String,
     /// The memory of an index that was too small, where that is what was wrong.
     pub(crate) lack: Option<MemoryLack>,
+    /// What the engine calls it, where it failed there.
+    pub(crate) kind: Option<ErrorKind>,
 }
 
 /// The result of an operation.
@@ -22,7 +27,23 @@ impl Failure {
             status,
             text: text.into(),
             lack: None,
+            kind: None,
         }
+    }
+
+    /// The same for a program that cannot start.
+    pub fn into_error(self) -> pageway::Error {
+        let own = if self.status < 500 {
+            ErrorKind::InvalidInput
+        } else {
+            ErrorKind::Internal
+        };
+        let kind = self.kind.unwrap_or(own);
+        let text = self.text.strip_prefix(INTERNAL).unwrap_or(&self.text);
+        let text = text
+            .strip_prefix(&format!("{}: ", kind.name()))
+            .unwrap_or(text);
+        pageway::Error::new(kind, text)
     }
 
     /// 400 for a body that is no JSON of the operation.
@@ -227,7 +248,7 @@ impl Failure {
 
     /// 500 for what is no fault of the request.
     pub fn internal(what: impl std::fmt::Display) -> Self {
-        Self::new(500, format!("Service internal error: {what}"))
+        Self::new(500, format!("{INTERNAL}{what}"))
     }
 
     /// The same with words in front of the text that say where it happened.
@@ -244,7 +265,7 @@ impl Failure {
 )]
 impl From<pageway::Error> for Failure {
     fn from(error: pageway::Error) -> Self {
-        let lack = error.lack();
+        let (lack, kind) = (error.lack(), Some(error.kind()));
         let failure = match error.kind() {
             ErrorKind::InvalidInput if lack == Some(MemoryLack::Searches) => Self::no_memory(error),
             ErrorKind::InvalidInput | ErrorKind::Unsupported => Self::wrong(error),
@@ -255,12 +276,34 @@ impl From<pageway::Error> for Failure {
             ErrorKind::Busy | ErrorKind::Cancelled => Self::new(503, error.to_string()),
             _ => Self::internal(error),
         };
-        Self { lack, ..failure }
+        Self {
+            lack,
+            kind,
+            ..failure
+        }
     }
 }
 
 impl From<pageway::server::StoreError> for Failure {
     fn from(error: pageway::server::StoreError) -> Self {
         pageway::Error::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway::Error;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_cannot_start_says_what_the_engine_says() {
+        for kind in [ErrorKind::Busy, ErrorKind::Io] {
+            let error = Failure::from(Error::new(kind, "d/LOCK: in use")).into_error();
+            assert_eq!((error.kind(), error.context()), (kind, "d/LOCK: in use"));
+        }
+        let error = Failure::wrong("a name").into_error();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert_eq!(Failure::internal("x").into_error().context(), "x");
     }
 }

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use pageway::{Error, ErrorKind, Result};
-use pageway_server::{App, Level, Service, ServiceOptions};
+use pageway::Result;
+use pageway_server::{App, Failure, Level, Service, ServiceOptions};
 use pageway_shell::output::Outcome;
 use pageway_shell::program;
 use serde_json::json;
@@ -65,7 +65,7 @@ fn serve(arguments: &Arguments) -> Result<Outcome> {
     runtime.block_on(served)?;
     drop(runtime);
     drop(app);
-    service.close().map_err(|failure| internal(failure.text))?;
+    service.close().map_err(Failure::into_error)?;
     log.tell(Level::Info, "stopped", json!({}));
     Outcome::new(String::new(), &())
 }
@@ -75,28 +75,24 @@ fn open(arguments: &Arguments, threads: usize) -> Result<Service> {
     let options = ServiceOptions {
         memory: arguments.memory()?,
         threads,
-        recall: arguments.recall,
+        recall: arguments.recall()?,
         slow: arguments.listening.slow()?,
         latency_target: arguments.latency_target()?,
     };
     let service = Service::open(&arguments.data_dir, options);
-    let mut service = service.map_err(|failure| internal(failure.text))?;
+    let mut service = service.map_err(Failure::into_error)?;
     if let Some(node) = &arguments.node {
         service = service.as_node(node.clone());
     }
     let (partitions, store, options) = arguments.partitions.all()?;
     for name in partitions {
         let with = service.with_partition(name, (store, options));
-        service = with.map_err(|failure| Error::invalid(failure.text))?;
+        service = with.map_err(Failure::into_error)?;
     }
     for (name, shard) in arguments.partitions.shards()? {
         let with = service.with_shard(name, shard);
-        service = with.map_err(|failure| Error::invalid(failure.text))?;
+        service = with.map_err(Failure::into_error)?;
     }
     let service = service.without_other_shards();
-    service.map_err(|failure| internal(failure.text))
-}
-
-fn internal(words: String) -> Error {
-    Error::new(ErrorKind::Internal, words)
+    service.map_err(Failure::into_error)
 }

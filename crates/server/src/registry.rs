@@ -105,8 +105,9 @@ impl Registry {
     /// 503 where another server has it.
     pub(crate) fn open(vfs: &Arc<dyn Vfs>, dir: &Path) -> Outcome<Self> {
         let collections = dir.join(COLLECTIONS);
-        let failed =
-            |error: std::io::Error| Failure::internal(format_args!("{}: {error}", dir.display()));
+        let failed = |error: std::io::Error| {
+            Failure::from(pageway::Error::from(error).within(dir.display()))
+        };
         if !vfs.exists(&collections).map_err(failed)? {
             create_directory(vfs.as_ref(), &collections)?;
         }

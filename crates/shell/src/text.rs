@@ -176,9 +176,32 @@ impl Table {
     }
 }
 
+/// A word of a command line, in quotes where a shell would take it apart.
+pub fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=+,@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_a_command_line_stay_whole() {
+        let cases = [
+            ("a/b-1.index", "a/b-1.index"),
+            ("größe", "größe"),
+            ("my index", "'my index'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ];
+        for (text, word_of_it) in cases {
+            assert_eq!(word(text), word_of_it);
+        }
+    }
 
     #[test]
     fn few_vectors_have_no_share() {

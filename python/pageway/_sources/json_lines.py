@@ -45,6 +45,21 @@ def packed_lines(path: str) -> Optional[List[str]]:
     return [line for line in lines if line]
 
 
+def objects_of(path: str) -> Iterator[Any]:
+    """What the lines of a file hold, without blank ones."""
+    with opened(path) as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield _value(line, f"{path}, line {number}")
+
+
+def _value(line: bytes, place: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise InvalidInputError(f"{place}: no JSON: {error}") from error
+
+
 class _Lines:
     """Lines as vectors and ids; the first says which field holds the vector."""
 
@@ -73,10 +88,7 @@ class _Lines:
         return Batch(vectors, None if self.id_column is None else ids)
 
     def _parsed(self, line: bytes, place: str) -> Any:
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise InvalidInputError(f"{place}: no JSON: {error}") from error
+        value = _value(line, place)
         if not isinstance(value, dict):
             if self.column is not None or self.id_column is not None:
                 raise InvalidInputError(f"{place}: has no fields, it is no JSON object")

@@ -61,6 +61,8 @@ class Growing:
                 f"vectors have shape {np.shape(vectors)}, the index has {self.dimension} dimensions"
             )
         given = np.arange(self.count, self.count + len(array)) if ids is None else np.asarray(ids)
+        if given.size and given.dtype.kind not in "iu":
+            raise InvalidInputError(f"ids: must be whole numbers, these are {given.dtype}")
         if given.shape != (len(array),):
             raise InvalidInputError(f"{len(array)} vectors come with ids of shape {given.shape}")
         bounds = np.iinfo(self.id_type)

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import building
-from .._arrays import is_path
+from .._arrays import as_ids, is_path
 from .._settings import Metric
 from ..errors import InvalidInputError, UnsupportedError
 from ..index import open as open_index
@@ -117,7 +117,7 @@ def build_memory_index(
         raise UnsupportedError("filter labels are not there in pageway.compat.diskannpy")
     ids = None
     if isinstance(tags, np.ndarray):
-        ids = tags
+        ids = _tags(tags)
     elif tags:
         ids = tags_from_file(os.fspath(tags))
     building.build(
@@ -146,10 +146,9 @@ class _StaticIndex:
         self, query: Any, k_neighbors: int, complexity: int, beam_width: Optional[int] = None
     ) -> QueryResponse:
         """The nearest of one query, of shape (d,)."""
-        asked = np.asarray(query, dtype=self._index.dtype)
-        if asked.ndim != 1:
+        if np.ndim(query) != 1:
             raise InvalidInputError("query: has shape (d,); for many there is batch_search")
-        return QueryResponse(*self._found(asked, k_neighbors, complexity, 1, beam_width))
+        return QueryResponse(*self._found(query, k_neighbors, complexity, 1, beam_width))
 
     def batch_search(
         self,
@@ -160,10 +159,9 @@ class _StaticIndex:
         beam_width: Optional[int] = None,
     ) -> QueryResponseBatch:
         """The nearest of many queries, of shape (n, d)."""
-        asked = np.asarray(queries, dtype=self._index.dtype)
-        if asked.ndim != 2:
+        if np.ndim(queries) != 2:
             raise InvalidInputError("queries: have shape (n, d); for one there is search")
-        answers = self._found(asked, k_neighbors, complexity, num_threads, beam_width)
+        answers = self._found(queries, k_neighbors, complexity, num_threads, beam_width)
         return QueryResponseBatch(*answers)
 
     def _found(
@@ -239,12 +237,20 @@ def vectors_from_file(vector_file: str, dtype: Any, use_memmap: bool = False) ->
 
 def tags_to_file(tag_file: str, tags: Any) -> None:
     """Writes ids of shape (n,) as uint32."""
-    vectors_to_file(tag_file, np.asarray(tags, dtype=np.uint32).reshape(-1, 1))
+    vectors_to_file(tag_file, _tags(tags).reshape(-1, 1))
 
 
 def tags_from_file(tag_file: str) -> npt.NDArray[np.uint32]:
     """Reads the ids that `tags_to_file` wrote."""
     return vectors_from_file(tag_file, np.uint32).reshape(-1)
+
+
+def _tags(tags: Any) -> npt.NDArray[np.uint32]:
+    """Ids as the library counts them, in 32 bits."""
+    ids = as_ids(tags)
+    if ids.size and int(ids.max()) >= 2**32:
+        raise InvalidInputError(f"tags: {ids.max()} is one: tags are uint32, from 0 to 2**32 - 1")
+    return ids.astype(np.uint32)
 
 
 def _place(directory: str, prefix: str) -> str:

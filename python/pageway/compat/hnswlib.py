@@ -123,7 +123,7 @@ class Index:
         """The vectors of some labels."""
         rows = self._opened()
         wanted = self.get_ids_list() if ids is None else ids
-        vectors = rows.index().vectors(np.asarray(wanted, dtype=np.uint64))
+        vectors = rows.index().vectors(np.atleast_1d(wanted))
         if self.space == "cosine":
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
         return vectors if return_type == "numpy" else vectors.tolist()

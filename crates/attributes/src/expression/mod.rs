@@ -6,10 +6,11 @@
 //! not       = "not" not | "(" or ")" | "true" | test
 //! test      = "exists" "(" path ")" | "any" "(" path "," or ")"
 //!           | "has_id" "(" id { "," id } ")"
-//!           | path ( "=" | "!=" | "<" | "<=" | ">" | ">=" ) value
-//!           | path [ "not" ] ( "in" "[" value { "," value } "]" | "between" value "and" value )
+//!           | path ( "=" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) value
+//!           | path [ "not" ] ( "in" list | "between" value "and" value )
 //!           | path "is" [ "not" ] ( "null" | "empty" )
 //!           | path "contains" [ "any" | "phrase" ] text | path "starts" "with" text
+//! list      = "[" [ value { "," value } ] "]" | "(" [ value { "," value } ] ")"
 //! value     = number | text in '' | "true" | "false" | date'2026-01-31'
 //! id        = number | text, the name of a row
 //! path      = names and brackets: a.b[].c, a[0], "a name".b

@@ -277,9 +277,14 @@ impl Parser {
     }
 
     fn list(&mut self, path: &Path, negated: bool) -> Result<Predicate> {
-        self.expect("[")?;
+        let close = if self.sign("(") {
+            ")"
+        } else {
+            self.expect("[")?;
+            "]"
+        };
         let (mut scalars, mut of) = (BTreeSet::new(), Vec::new());
-        while *self.peek() != Token::Sign("]") {
+        while *self.peek() != Token::Sign(close) {
             match self.literal()? {
                 Literal::Scalar(scalar) => _ = scalars.insert(scalar),
                 other @ (Literal::Number(_) | Literal::Moment(_)) => {
@@ -290,7 +295,7 @@ impl Parser {
                 break;
             }
         }
-        self.expect("]")?;
+        self.expect(close)?;
         if !scalars.is_empty() {
             of.push(field(path, Test::In(scalars), false));
         }
@@ -445,6 +450,12 @@ mod tests {
         );
         both("has_id('a', 1)", json!({"must": {"has_id": [1, "a"]}}));
         both("true", json!({}));
+        let not_x = json!({"must_not": {"key": "a", "match": {"value": "x"}}});
+        both("a <> 'x'", not_x);
+        both(
+            "a in ('x', 'y')",
+            json!({"must": {"key": "a", "match": {"any": ["x", "y"]}}}),
+        );
     }
 
     #[test]
@@ -469,6 +480,8 @@ mod tests {
             ("a = 12x", "no number"),
             ("a[ = 3", "column 4"),
             ("a not = 3", "\"in\" or"),
+            ("a in ('x']", "column 10: \")\" is expected"),
+            ("größe = 'ü' or", "column 15: a path"),
         ];
         for (text, words) in cases {
             let error = Predicate::from_expression(text).unwrap_err().to_string();

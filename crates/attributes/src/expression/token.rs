@@ -22,7 +22,7 @@ pub(super) enum Token {
 
 /// Signs, longer ones first.
 const SIGNS: [&str; 13] = [
-    "!=", "<=", ">=", "==", "=", "<", ">", "(", ")", "[", "]", ",", "<>",
+    "!=", "<>", "<=", ">=", "==", "=", "<", ">", "(", ")", "[", "]", ",",
 ];
 
 /// Cuts a text into tokens, each with the column it begins at, counted from 1.
@@ -31,7 +31,8 @@ pub(super) fn cut(text: &str) -> Result<Vec<(usize, Token)>> {
     let mut rest = text;
     loop {
         rest = rest.trim_start();
-        let column = text.len() - rest.len() + 1;
+        let before = text.get(..text.len() - rest.len()).unwrap_or_default();
+        let column = before.chars().count() + 1;
         let (token, behind) = next(rest).map_err(|what| wrong(column, what))?;
         let ends = token == Token::End;
         tokens.push((column, token));

@@ -82,7 +82,8 @@ impl CalibrateArguments {
         let progress = &session.progress;
         let drawn = match &self.queries {
             Some(path) => {
-                let vectors = system::open_vectors(path, self.element, progress)?;
+                let among = index.shape().element;
+                let vectors = system::open_vectors_among(among, path, self.element, progress)?;
                 Some(draw(&vectors, self.calibration_queries)?)
             }
             None => None,

@@ -22,7 +22,9 @@ Examples:
 The formats follow from the extensions: .fbin .f16bin .bf16bin .u8bin .i8bin .bitbin .bin .fvecs .bvecs
 .npy; also read are .parquet, .jsonl and .ndjson, the last two also with .gz.
 Widening is exact; f16 and bf16 are rounded; to u8 and i8 only whole numbers in range are taken,
-anything else is refused with its row. Rows are streamed, and the target appears when it is complete.";
+anything else is refused with its row. Unsigned bytes become the eight bits that are packed in each,
+and bits such bytes; of other numbers, 0 and 1 become a bit each. Rows are streamed, and the target
+appears when it is complete.";
 
 /// Rewrite vectors in another file format or element type.
 #[derive(Debug, Args)]
@@ -89,8 +91,8 @@ impl Copy<'_> {
         let rows = system::convert(selection, self.to, self.element, &session.progress)?;
         let stated = VectorFormat::of(self.to)?.element;
         let element = self.element.or(stated).unwrap_or(file.shape().element);
-        let dimension = selection.dimensions.len() as u32;
-        let shape = VectorShape { dimension, element };
+        let shape = selection.shape_as(element);
+        let VectorShape { dimension, element } = shape;
         let text = format!(
             "Wrote {} rows of {shape} to {}.",
             text::count(rows),

@@ -17,9 +17,9 @@ Examples:
   pageway export my.index vectors.npy --ids ids.npy
   pageway export my.index vectors.jsonl
 
-The format follows from the extension. .npy .fbin .f16bin .bf16bin .u8bin .i8bin: the rows in the order of
-the data that the index was built from, in its element type; --ids writes an id per row. .parquet
-and .jsonl: an id and a list of numbers per row, in the order they lie on disk.";
+The format follows from the extension. .npy .fbin .f16bin .bf16bin .u8bin .i8bin .bitbin: the rows
+in the order of the data that the index was built from, in its element type; --ids writes an id per
+row. .parquet and .jsonl: an id and a list of numbers per row, in the order they lie on disk.";
 
 /// Vectors read at a time.
 const BATCH_BYTES: usize = 8 << 20;
@@ -32,7 +32,7 @@ pub(crate) struct ExportArguments {
     #[arg(value_name = "INDEX")]
     index: PathBuf,
 
-    /// File to write: .npy .fbin .f16bin .bf16bin .u8bin .i8bin .parquet or .jsonl
+    /// File to write: .npy .fbin .f16bin .bf16bin .u8bin .i8bin .bitbin .parquet or .jsonl
     #[arg(value_name = "TO")]
     to: PathBuf,
 

@@ -95,8 +95,10 @@ impl GroundTruthArguments {
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let started = system::now();
         self.check_out()?;
-        let open = |path| system::open_vectors(path, self.element, &session.progress);
-        let (base, queries) = (open(&self.data)?, open(&self.queries)?);
+        let (element, progress) = (self.element, &session.progress);
+        let base = system::open_vectors(&self.data, element, progress)?;
+        let among = base.shape().element;
+        let queries = system::open_vectors_among(among, &self.queries, element, progress)?;
         for vectors in [&base, &queries] {
             let set = Inspection {
                 vectors,

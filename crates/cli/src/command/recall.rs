@@ -96,7 +96,8 @@ impl RecallArguments {
         let filter = self.filter.read()?;
         let started = system::now();
         let measured = if let Some(path) = &self.queries {
-            let vectors = system::open_vectors(path, self.element, progress)?;
+            let among = index.shape().element;
+            let vectors = system::open_vectors_among(among, path, self.element, progress)?;
             let (rows, shape) = draw(&vectors, self.most_queries)?;
             let queries = Queries::new(&rows, shape).with_filter(filter.as_ref());
             index.measure_recall(&queries, &options, progress)?

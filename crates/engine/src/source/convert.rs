@@ -2,8 +2,8 @@
 //! dimensions, in the same or another element type.
 //!
 //! Widening is exact. Narrowing happens only when the target asks for it by extension or by
-//! element: to f16 and bf16 it rounds to nearest and refuses overflow, to u8 and i8 every value
-//! must be an integer in range.
+//! element: to f16 and bf16 it rounds to nearest and refuses overflow, to i8, and to u8 from other
+//! numbers than bits, every value must be an integer in range. Bits and u8 are one another's bytes.
 
 use std::ops::Range;
 use std::path::Path;
@@ -45,6 +45,17 @@ impl<'v> Selection<'v> {
             rows,
             dimensions,
         }
+    }
+
+    /// What it is as vectors of `element`: bytes and bits are those that are packed in the others.
+    pub fn shape_as(&self, element: ElementType) -> VectorShape {
+        let count = self.dimensions.len() as u32;
+        let dimension = match (self.vectors.shape().element, element) {
+            (ElementType::U8, ElementType::Bit) => count.saturating_mul(8),
+            (ElementType::Bit, ElementType::U8) => count / 8,
+            _ => count,
+        };
+        VectorShape { dimension, element }
     }
 
     fn check(&self) -> Result<(), SourceError> {
@@ -93,10 +104,7 @@ pub fn convert(
     from.check()?;
     let stated = VectorFormat::of(to)?.element;
     let element = element.or(stated).unwrap_or(from.vectors.shape().element);
-    let shape = VectorShape {
-        dimension: from.dimensions.len() as u32,
-        element,
-    };
+    let shape = from.shape_as(element);
     let rows = from.rows.end - from.rows.start;
     let mut writer = VectorFileWriter::create(vfs, to, shape, rows)?;
     let mut cast = Cast::new(from, element)?;
@@ -143,7 +151,8 @@ impl<'s> Cast<'s> {
             select(&self.from.dimensions, shape, rows, &mut self.narrow);
             &self.narrow
         };
-        if self.to == shape.element {
+        let packed = [ElementType::U8, ElementType::Bit];
+        if self.to == shape.element || [self.to, shape.element].iter().all(|e| packed.contains(e)) {
             return Ok(rows);
         }
         self.values

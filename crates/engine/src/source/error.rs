@@ -26,7 +26,7 @@ pub enum SourceError {
         /// The file.
         file: String,
     },
-    /// The file states its element type, and it is not the one asked for.
+    /// The file holds bits, which are not taken as numbers.
     #[error("{file}: holds {stated}, but {asked} was asked for; drop the wish or convert the file")]
     ElementMismatch {
         /// The file.
@@ -114,18 +114,6 @@ pub enum SourceError {
         file: String,
         /// Bits of a vector.
         dimension: u32,
-    },
-    /// An array of bools with a byte that is neither 0 nor 1.
-    #[error("{file}: row {row}, component {component} is the byte {value}, which is no bool")]
-    NotBool {
-        /// The file.
-        file: String,
-        /// The row.
-        row: u64,
-        /// The component.
-        component: usize,
-        /// What it is.
-        value: u8,
     },
     /// No rows at all.
     #[error("{file}: holds no rows (count 0 in the header)")]

@@ -1,8 +1,8 @@
 //! A file of vectors, read a run of rows at a time.
 //!
 //! Rows go straight from the file into the caller's buffer; only the vecs family, whose rows are
-//! interleaved with their dimension, and bools, which are packed into bits, pass through a buffer
-//! of at most `COPY_BYTES`.
+//! interleaved with their dimension, and numbers that become others, such as bools, pass through a
+//! buffer of at most `COPY_BYTES`.
 
 use std::io;
 use std::path::Path;
@@ -11,9 +11,11 @@ use std::sync::Arc;
 use pageway_store::{OpenMode, Vfs, VfsFile};
 use pageway_types::{ElementType, VectorRead, VectorShape};
 
+use super::check::kernels;
+use super::element::encode;
 use super::error::SourceError;
 use super::format::VectorFormat;
-use super::layout::{Framing, Layout, ROW_PREFIX_BYTES, read_of};
+use super::layout::{Layout, Number, ROW_PREFIX_BYTES, read_of};
 use crate::error::Error;
 
 /// Most bytes of framed rows that are held at once beside the caller's buffer.
@@ -22,8 +24,8 @@ const COPY_BYTES: usize = 1 << 20;
 /// How to open a file of vectors.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct OpenAs {
-    /// Element type; needed for `.bin`, wins over the extension elsewhere, and must agree with the
-    /// header of a `.npy` file. As bits, rows of files of `u8` are taken as packed bytes.
+    /// Element type; needed for `.bin`, and wins over the extension elsewhere. Numbers of a `.npy`
+    /// file become those of that type; as bits numbers of every file do, and bytes are packed ones.
     pub element: Option<ElementType>,
 }
 
@@ -40,24 +42,22 @@ impl VectorFile {
     /// # Errors
     /// `NotFound` and `Io` from the file system; `InvalidInput` with file and field for an unknown
     /// extension, a header that is cut, illegal or disagrees with the file size, and for arrays
-    /// that are not little-endian rows of f32, f16, bf16, u8, i8 or bools.
+    /// that are not little-endian rows of f64, f32, f16, bf16, u8, i8 or bools.
     pub fn open(vfs: &Arc<dyn Vfs>, path: &Path, how: OpenAs) -> Result<Self, Error> {
         let format = VectorFormat::of(path)?;
         let name = path.display().to_string();
         let file = vfs
             .open(path, OpenMode::Read)
             .map_err(|e| Error::from(e).within(&name))?;
-        let as_bits = how.element == Some(ElementType::Bit);
-        let of_bytes = format
-            .element
-            .filter(|own| *own == ElementType::U8 && as_bits);
-        let element = of_bytes.or(how.element).or(format.element);
-        let layout = Layout::read(file.as_ref(), &name, format.family, element)?;
-        let packed = as_bits && layout.shape.element == ElementType::U8;
-        let layout = if packed {
-            layout.unpacked(&name)?
-        } else {
-            layout
+        // Beside an extension a type says what the file holds; bits are what becomes of that.
+        let held = match (format.element, how.element) {
+            (Some(own), Some(ElementType::Bit)) => Some(own),
+            (own, asked) => asked.or(own),
+        };
+        let layout = Layout::read(file.as_ref(), &name, format.family, held)?;
+        let layout = match how.element {
+            Some(asked) => layout.taken_as(asked, &name)?,
+            None => layout,
         };
         Ok(Self { file, name, layout })
     }
@@ -86,16 +86,16 @@ impl VectorFile {
         for run in out.chunks_mut(rows_at_once * row_bytes) {
             let (framed, _) = copy.split_at_mut(run.len() / row_bytes * stride);
             self.read_bytes(framed, row)?;
-            for (to, from) in run
+            for (to, mut from) in run
                 .chunks_exact_mut(row_bytes)
                 .zip(framed.chunks_exact(stride))
             {
-                match self.layout.framing {
-                    Framing::Plain => to.copy_from_slice(from),
-                    Framing::Prefixed(expected) => {
-                        to.copy_from_slice(self.strip_prefix((row, expected), from)?);
-                    }
-                    Framing::Bools => self.pack(row, from, to)?,
+                if let Some(expected) = self.layout.prefix {
+                    from = self.strip_prefix((row, expected), from)?;
+                }
+                match self.layout.numbers {
+                    None => to.copy_from_slice(from),
+                    Some(number) => self.convert(row, (number, from), to)?,
                 }
                 row += 1;
             }
@@ -124,19 +124,35 @@ impl VectorFile {
         })
     }
 
-    /// Packs bools into bits.
-    fn pack(&self, row: u64, bools: &[u8], out: &mut [u8]) -> Result<(), SourceError> {
-        if let Some(component) = bools.iter().position(|value| *value > 1) {
-            return Err(SourceError::NotBool {
-                file: self.name.clone(),
+    /// Turns the numbers of a row into those of memory.
+    fn convert(
+        &self,
+        row: u64,
+        (number, from): (Number, &[u8]),
+        to: &mut [u8],
+    ) -> Result<(), Error> {
+        let VectorShape { dimension, element } = self.layout.shape;
+        let mut values = vec![0.0; dimension as usize];
+        match number {
+            Number::Of(own) => kernels()?.widen(own)(from, &mut values),
+            Number::F64 => {
+                let (doubles, _) = from.as_chunks();
+                for (value, double) in values.iter_mut().zip(doubles) {
+                    *value = f64::from_le_bytes(*double) as f32;
+                }
+            }
+        }
+        let mut encoded = Vec::with_capacity(to.len());
+        encode(element, &values, &mut encoded).map_err(|component| {
+            SourceError::NotRepresentable {
+                name: self.name.clone(),
                 row,
                 component,
-                value: bools.get(component).copied().unwrap_or_default(),
-            });
-        }
-        for (bools, byte) in bools.chunks(8).zip(out) {
-            *byte = bools.iter().fold(0, |byte, bit| byte << 1 | bit);
-        }
+                value: values.get(component).copied().unwrap_or(f32::NAN),
+                element,
+            }
+        })?;
+        to.copy_from_slice(&encoded);
         Ok(())
     }
 }
@@ -152,9 +168,9 @@ impl VectorRead for VectorFile {
 
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
         self.check_range(first, out.len()).map_err(Error::from)?;
-        let done = match self.layout.framing {
-            Framing::Plain => self.read_bytes(out, first),
-            Framing::Prefixed(_) | Framing::Bools => self.read_framed(first, out),
+        let done = match (self.layout.prefix, self.layout.numbers) {
+            (None, None) => self.read_bytes(out, first),
+            _ => self.read_framed(first, out),
         };
         Ok(done?)
     }

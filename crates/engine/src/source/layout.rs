@@ -26,28 +26,42 @@ pub(crate) struct Layout {
     pub(crate) shape: VectorShape,
     /// Offset of row 0, or of its prefix.
     pub(crate) first_offset: u64,
-    /// How a row is written.
-    pub(crate) framing: Framing,
+    /// The dimension in front of every row, where there is one.
+    pub(crate) prefix: Option<u32>,
+    /// What the components are in the file, where they become others in memory.
+    pub(crate) numbers: Option<Number>,
 }
 
-/// How a row is written in a file.
+/// What a component is in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Framing {
-    /// As it is in memory.
-    Plain,
-    /// With a number of components in front.
-    Prefixed(u32),
-    /// A byte for each bit.
-    Bools,
+pub(crate) enum Number {
+    /// One of the types that indexes hold.
+    Of(ElementType),
+    /// A double, which becomes the nearest f32.
+    F64,
+}
+
+impl Number {
+    /// Bytes of `count` components.
+    const fn bytes_of(self, count: usize) -> usize {
+        match self {
+            Self::Of(element) => element.bytes_of(count),
+            Self::F64 => count * size_of::<f64>(),
+        }
+    }
 }
 
 impl Layout {
     /// Bytes from one row to the next.
     pub(crate) const fn stride(&self) -> usize {
-        match self.framing {
-            Framing::Plain => self.shape.row_bytes(),
-            Framing::Prefixed(_) => ROW_PREFIX_BYTES + self.shape.row_bytes(),
-            Framing::Bools => self.shape.dimension as usize,
+        let prefix = if self.prefix.is_some() {
+            ROW_PREFIX_BYTES
+        } else {
+            0
+        };
+        match self.numbers {
+            None => prefix + self.shape.row_bytes(),
+            Some(number) => prefix + number.bytes_of(self.shape.dimension as usize),
         }
     }
 
@@ -56,14 +70,30 @@ impl Layout {
         self.first_offset + row * self.stride() as u64
     }
 
-    /// The same rows of bytes, taken as bits that are packed in them.
-    pub(crate) fn unpacked(mut self, name: &str) -> Result<Self, SourceError> {
-        let bits = i64::from(self.shape.dimension) * 8;
-        self.shape = legal_shape(name, bits, ElementType::Bit)?;
+    /// The same rows as `asked`: bytes as the bits that are packed in them, other numbers as the
+    /// nearest of that type. Bits are nothing else.
+    pub(crate) fn taken_as(mut self, asked: ElementType, name: &str) -> Result<Self, SourceError> {
+        let VectorShape { dimension, element } = self.shape;
+        if asked == element {
+            return Ok(self);
+        }
+        if element == ElementType::Bit {
+            return Err(SourceError::ElementMismatch {
+                file: name.to_owned(),
+                stated: element,
+                asked,
+            });
+        }
+        if (element, asked) == (ElementType::U8, ElementType::Bit) {
+            self.shape = legal_shape(name, i64::from(dimension) * 8, asked)?;
+        } else {
+            self.shape = legal_shape(name, dimension.into(), asked)?;
+            self.numbers = self.numbers.or(Some(Number::Of(element)));
+        }
         Ok(self)
     }
 
-    /// Reads the layout of `file`. `element` is `None` only where the header tells it.
+    /// Reads the layout of `file`. `element` is what it holds; the header of an array tells itself.
     pub(crate) fn read(
         file: &dyn VfsFile,
         name: &str,
@@ -76,7 +106,7 @@ impl Layout {
         match family {
             FormatFamily::Bin => read_bin(file, name, element.ok_or_else(needed)?),
             FormatFamily::Vecs => read_vecs(file, name, element.ok_or_else(needed)?),
-            FormatFamily::Npy => read_npy(file, name, element),
+            FormatFamily::Npy => read_npy(file, name),
         }
     }
 
@@ -168,7 +198,8 @@ fn read_bin(file: &dyn VfsFile, name: &str, element: ElementType) -> Result<Layo
         rows: rows.into(),
         shape: legal_shape(name, dimension.into(), element)?,
         first_offset: BIN_HEADER_BYTES,
-        framing: Framing::Plain,
+        prefix: None,
+        numbers: None,
     };
     Ok(layout.checked(name, length_of(file, name)?)?)
 }
@@ -187,30 +218,21 @@ fn read_vecs(file: &dyn VfsFile, name: &str, element: ElementType) -> Result<Lay
         rows: 1,
         shape,
         first_offset: 0,
-        framing: Framing::Prefixed(shape.dimension),
+        prefix: Some(shape.dimension),
+        numbers: None,
     };
     layout.rows = file_bytes.div_ceil(layout.stride() as u64);
     Ok(layout.checked(name, file_bytes)?)
 }
 
-fn read_npy(file: &dyn VfsFile, name: &str, asked: Option<ElementType>) -> Result<Layout, Error> {
+fn read_npy(file: &dyn VfsFile, name: &str) -> Result<Layout, Error> {
     let header = NpyHeader::read(file, name)?;
     let refuse = |problem| SourceError::Npy {
         file: name.to_owned(),
         problem,
     };
     header.check_order().map_err(refuse)?;
-    let (element, framing) = header.vector_element().map_err(refuse)?;
-    let packed = element == ElementType::U8 && asked == Some(ElementType::Bit);
-    if let Some(asked) = asked.filter(|asked| *asked != element && !packed) {
-        let file = name.to_owned();
-        return Err(SourceError::ElementMismatch {
-            file,
-            stated: element,
-            asked,
-        }
-        .into());
-    }
+    let (element, numbers) = header.vector_element().map_err(refuse)?;
     let &[rows, dimension] = header.shape.as_slice() else {
         return Err(refuse(NpyProblem::Axes {
             found: header.shape.len(),
@@ -218,7 +240,7 @@ fn read_npy(file: &dyn VfsFile, name: &str, asked: Option<ElementType>) -> Resul
         })
         .into());
     };
-    let bits = if (element, framing) == (ElementType::Bit, Framing::Plain) {
+    let bits = if (element, numbers) == (ElementType::Bit, None) {
         8
     } else {
         1
@@ -230,7 +252,8 @@ fn read_npy(file: &dyn VfsFile, name: &str, asked: Option<ElementType>) -> Resul
         rows,
         shape: legal_shape(name, dimension, element)?,
         first_offset: header.payload_offset,
-        framing,
+        prefix: None,
+        numbers,
     };
     Ok(layout.checked(name, length_of(file, name)?)?)
 }

@@ -8,7 +8,7 @@ use pageway_store::VfsFile;
 use pageway_types::{ElementType, VectorShape};
 
 use super::error::SourceError;
-use super::layout::{Framing, length_of, read_of};
+use super::layout::{Number, length_of, read_of};
 use crate::error::Error;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -102,20 +102,17 @@ impl NpyHeader {
         Ok(())
     }
 
-    /// Element type of an array of vectors, and how it is written.
-    pub(crate) fn vector_element(&self) -> Result<(ElementType, Framing), NpyProblem> {
+    /// What an array of vectors is in memory, and its numbers where these are others.
+    pub(crate) fn vector_element(&self) -> Result<(ElementType, Option<Number>), NpyProblem> {
         match self.descr.as_str() {
-            "<f4" => Ok((ElementType::F32, Framing::Plain)),
-            "<f2" => Ok((ElementType::F16, Framing::Plain)),
-            "<V2" | "|V2" => Ok((ElementType::Bf16, Framing::Plain)),
-            "|u1" | "<u1" => Ok((ElementType::U8, Framing::Plain)),
-            "|i1" | "<i1" => Ok((ElementType::I8, Framing::Plain)),
-            "|V1" | "<V1" => Ok((ElementType::Bit, Framing::Plain)),
-            "|b1" | "<b1" => Ok((ElementType::Bit, Framing::Bools)),
-            "<f8" => Err(self.element_problem(
-                "which is float64",
-                "convert it with array.astype(numpy.float32)",
-            )),
+            "<f4" => Ok((ElementType::F32, None)),
+            "<f8" => Ok((ElementType::F32, Some(Number::F64))),
+            "<f2" => Ok((ElementType::F16, None)),
+            "<V2" | "|V2" => Ok((ElementType::Bf16, None)),
+            "|u1" | "<u1" => Ok((ElementType::U8, None)),
+            "|i1" | "<i1" => Ok((ElementType::I8, None)),
+            "|V1" | "<V1" => Ok((ElementType::Bit, None)),
+            "|b1" | "<b1" => Ok((ElementType::Bit, Some(Number::Of(ElementType::U8)))),
             "|O" | "O" => Err(self.element_problem(
                 "which is Python objects",
                 "convert it with numpy.stack(array).astype(numpy.float32)",
@@ -361,10 +358,7 @@ mod tests {
             let text = std::str::from_utf8(&bytes[10..]).unwrap();
             let header = parse_literal(text).unwrap();
             assert_eq!(header.shape, [rows, 16_384]);
-            assert_eq!(
-                header.vector_element(),
-                Ok((ElementType::F16, Framing::Plain))
-            );
+            assert_eq!(header.vector_element(), Ok((ElementType::F16, None)));
         }
     }
 }

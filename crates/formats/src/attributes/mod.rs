@@ -6,8 +6,8 @@
 //! column    cells -> values          ../parquet/documents   rows of Parquet -> documents
 //! ```
 //!
-//! JSON lines are read where they lie. What must be translated is, once, into JSON lines in a
-//! scratch file, which has lost its name when it is read.
+//! JSON lines are read where they lie, unless they hold vectors. What must be translated is, once,
+//! into JSON lines in a scratch file, which has lost its name when it is read.
 
 mod column;
 mod csv;
@@ -21,7 +21,8 @@ use pageway::source::{TextLines, TextRead};
 use pageway::{Error, Progress, Result, Schema, Vfs};
 use serde_json::{Map, Value};
 
-use crate::open::Wish;
+use crate::json_lines::JsonLines;
+use crate::open::{JSON_LINES, Wish};
 use crate::parquet::Documents;
 use crate::reader::read_buffered;
 use spool::Spool;
@@ -31,8 +32,8 @@ use spool::Spool;
 pub struct AttributesWish {
     /// Directory for documents that are translated.
     pub scratch: PathBuf,
-    /// How the vectors were read, where they are from the same Parquet file: their column and that
-    /// of the ids are no attributes.
+    /// How the vectors were read, where they are from the same file: their column, or field, and
+    /// that of the ids are no attributes.
     pub beside: Option<Wish>,
     /// What cells of CSV are read as, where columns are named.
     pub schema: Option<Schema>,
@@ -72,6 +73,12 @@ pub fn open_attributes(
         spmat::each_document(vfs, path, &mut |document| spool.push(&document))?;
         return spool.finish();
     }
+    if let Some(beside) = wish.beside.as_ref().filter(|_| ends(&JSON_LINES)) {
+        let lines = JsonLines::open(vfs, path, beside)?;
+        let mut spool = spool()?;
+        lines.each_document(&mut |document| spool.push(&document))?;
+        return spool.finish();
+    }
     if ends(&[".gz"]) {
         let mut spool = spool()?;
         spool.copy(&mut read_buffered(vfs, path)?)?;
@@ -81,7 +88,7 @@ pub fn open_attributes(
 }
 
 /// What takes documents, one after the other.
-type Take<'t> = dyn FnMut(Map<String, Value>) -> Result<()> + 't;
+pub(crate) type Take<'t> = dyn FnMut(Map<String, Value>) -> Result<()> + 't;
 
 /// A complaint of a value.
 pub(crate) fn refused(name: &str, row: u64, field: &str, words: impl std::fmt::Display) -> Error {

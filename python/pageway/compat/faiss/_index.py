@@ -7,6 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 import numpy.typing as npt
 
+from ..._arrays import as_ids
 from ..._settings import Metric
 from ...errors import InvalidInputError, UnsupportedError
 from ...truth import ground_truth
@@ -194,7 +195,7 @@ class Index:
         """The vectors of ids, of shape (n, d)."""
         places, ids = self.rows.latest()
         order = np.argsort(ids)
-        wanted = np.asarray(keys, dtype=np.int64)
+        wanted = as_ids(keys).astype(np.int64)
         at = np.minimum(np.searchsorted(ids, wanted, sorter=order), max(len(ids) - 1, 0))
         if not len(ids) or (ids[order[at]] != wanted).any():
             raise InvalidInputError("reconstruct: there is no vector of that id")

@@ -1,6 +1,6 @@
 //! `pageway build`: a file of vectors becomes an index.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use pageway::spec::DEFAULTS;
@@ -8,7 +8,7 @@ use pageway::{
     BuildInput, BuildOptions, ElementType, Index, MemoryWish, Metric, Preset, Result, VectorRead,
 };
 use pageway_advisor::{Plan, Wish};
-use pageway_formats::{Vectors, Wish as Table};
+use pageway_formats::Vectors;
 
 use super::report::BuildOutcome;
 use super::segments::SegmentArguments;
@@ -18,6 +18,7 @@ use crate::design::{ChoiceArguments, SizeArguments};
 use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
+use crate::table::{TableArguments, beside};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,13 +51,14 @@ or Ctrl-C, the old index stays whole. With --resume a build that was stopped goe
 command is given again, and makes the same bytes.";
 
 /// What a plan decides.
-const PLANNED: [&str; 8] = [
+const PLANNED: [&str; 9] = [
     "preset",
     "form",
     "code_bytes",
     "degree",
     "build_list",
     "alpha",
+    "column",
     "page_size",
     "beam",
 ];
@@ -109,7 +111,7 @@ struct PlaceArguments {
     ids: Option<PathBuf>,
 
     /// A name for each row in place of ids, such as a UUID: text, one per line
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "id_column"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "ids")]
     names: Option<PathBuf>,
 
     #[command(flatten)]
@@ -120,23 +122,13 @@ struct PlaceArguments {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 
-    /// Element type of a .bin file, or wanted of .parquet and .jsonl: f32, f16, bf16, u8, i8 or bit
-    #[arg(long, value_name = "TYPE")]
-    element: Option<ElementType>,
+    #[command(flatten)]
+    table: TableArguments,
 
     /// Store floats as f32, f16 or bf16; each number is rounded to nearest, and the report says how
     /// far that moved a vector at most [default: as they come, f32 that f16 holds exactly as f16]
     #[arg(long, value_name = "TYPE", conflicts_with = "plan")]
     store: Option<ElementType>,
-
-    /// Column of the vectors in a .parquet file, field in a .jsonl file [default: the only one with
-    /// lists]
-    #[arg(long, value_name = "NAME", conflicts_with = "plan")]
-    column: Option<String>,
-
-    /// Column, or field, of ids, one per row
-    #[arg(long, value_name = "NAME", conflicts_with = "ids")]
-    id_column: Option<String>,
 
     /// Say what would be built, in how much memory and disk, or why it cannot be; and stop
     #[arg(long)]
@@ -150,23 +142,6 @@ impl PlaceArguments {
             Some(element) => vectors.rounded_to(element),
             None => Ok(vectors),
         }
-    }
-
-    /// What to read of the vectors, and where rows may wait: in `scratch`, or beside the index.
-    fn table(&self, scratch: Option<&Path>) -> Table {
-        Table {
-            element: self.element,
-            column: self.column.clone(),
-            id_column: self.id_column.clone(),
-            scratch: scratch.unwrap_or(self.beside()).to_owned(),
-        }
-    }
-
-    /// The directory that the index lies in.
-    fn beside(&self) -> &Path {
-        let beside = self.out.parent();
-        let beside = beside.filter(|directory| !directory.as_os_str().is_empty());
-        beside.unwrap_or(Path::new("."))
     }
 }
 
@@ -341,8 +316,8 @@ impl BuildArguments {
         PlanFiles {
             vectors: &place.data,
             queries: place.queries.as_deref(),
-            element: place.element,
-            scratch: place.beside(),
+            element: place.table.element,
+            scratch: beside(&place.out),
         }
     }
 
@@ -352,15 +327,14 @@ impl BuildArguments {
         let (options, plan) = self.planned(session)?;
         let place = &self.place;
         let options = options.with_store_as_given(place.store.is_some());
-        let table = place.table(self.wish.scratch.scratch.as_deref());
+        let scratch = self.wish.scratch.scratch.as_deref();
+        let table = place.table.wish(scratch.unwrap_or(beside(&place.out)));
         let data = system::open_table(&place.data, &table, &session.progress)?;
         let vectors = place.stored(data.vectors)?;
         let ids = place.ids.as_deref().map(system::open_ids).transpose()?;
         let ids = ids.or(data.ids);
-        let open = |path| {
-            let queries = system::open_vectors(path, place.element, &session.progress)?;
-            system::in_float_type(queries, vectors.shape().element)
-        };
+        let (among, element) = (vectors.shape().element, place.table.element);
+        let open = |path| system::open_vectors_among(among, path, element, &session.progress);
         let queries = place.queries.as_deref().map(open).transpose()?;
         let queries = queries.as_ref().map(|queries| queries as _);
         let names = place.names.as_deref();

@@ -54,7 +54,8 @@ impl BuildOutcome<'_> {
             lines.push_str(&format!("\nWarning: {warning}\n"));
         }
         lines.push_str(&format!(
-            "\nNext: pageway search --index {out} --queries QUERIES -k 10 --recall {wished}"
+            "\nNext: pageway search --index {} --queries QUERIES -k 10 --recall {wished}",
+            text::word(&out.to_string())
         ));
         lines
     }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::output::Outcome;
 use crate::system;
+use crate::text;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -98,8 +99,9 @@ impl CreateArguments {
         Writer::create(&self.out, &options)?;
         let out = self.out.display();
         let text = format!(
-            "Created {out}, empty, for {shape}, {}.\n\nNext: pageway insert {out} --data FILE",
-            self.metric
+            "Created {out}, empty, for {shape}, {}.\n\nNext: pageway insert {} --data FILE",
+            self.metric,
+            text::word(&out.to_string())
         );
         let created = Created {
             index: out.to_string(),

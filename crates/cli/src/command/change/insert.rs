@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pageway::source::{BLOCK_BYTES, IdRead, RowBlocks, TextLines, TextPart, TextRead};
-use pageway::{Acknowledged, ElementType, Error, Progress, Result, Rows, VectorRead, Writer};
-use pageway_formats::Vectors;
+use pageway::{Acknowledged, Error, Progress, Result, Rows, VectorRead, Writer};
+use pageway_formats::Wish;
 use serde::Serialize;
 
 use super::writer::{Done, DurabilityWish, WriterArguments, add, exit_code};
 use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
+use crate::table::{TableArguments, beside};
 use crate::text::{self, Facts};
 
 const EXAMPLES: &str = "\
@@ -19,6 +20,7 @@ Examples:
   pageway insert my.index --data new.fbin
   pageway insert my.index --data new.fbin --ids new-ids.txt --upsert
   pageway insert my.index --data new.fbin --names new-names.txt --attributes new.jsonl
+  pageway insert my.index --data new.parquet --column emb --id-column id --upsert
   pageway insert my.index --data many.fbin --durability deferred --update-memory 512MB --json
 
 Rows go in by batches of a megabyte. What a batch has written to the log is durable as --durability
@@ -29,7 +31,7 @@ says when the next one begins:
 Everything is durable when the command ends, also by Ctrl-C, which finishes the batch at hand.
 
 When the memory for changes is full, its rows are flushed to a segment, and small segments are merged
-into larger ones. Without --ids or --names rows get the next ids that were never given; an id that is there
+into larger ones. Rows without ids or names get the next ids that were never given; an id that is there
 already is an error without --upsert. After an error the batches before it are in, and of
 its own as many rows as it says.";
 
@@ -46,9 +48,8 @@ pub(crate) struct InsertArguments {
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
 
-    /// Element type of a .bin file: f32, f16, bf16, u8, i8 or bit
-    #[arg(long, value_name = "TYPE")]
-    element: Option<ElementType>,
+    #[command(flatten)]
+    table: TableArguments,
 
     /// An id for each row: .u64bin, .ibin, .npy, or text with one number per line
     #[arg(long, value_name = "FILE")]
@@ -95,20 +96,26 @@ struct Beside {
 }
 
 impl Beside {
-    fn open(wish: &InsertArguments, vectors: &Vectors, session: &Session) -> Result<Self> {
-        let table = system::plain(wish.element);
+    /// Opens the files; `ids` are those of the data.
+    fn open(
+        wish: &InsertArguments,
+        (rows, ids): (u64, Option<Box<dyn IdRead>>),
+        session: &Session,
+    ) -> Result<Self> {
+        let table = wish.table();
         let beside = (wish.data.as_path(), &table);
         let schema = pageway::describe(&wish.index)?.schema;
         let open = |path| system::open_attributes(path, beside, schema.as_ref(), &session.progress);
         let own = Self {
-            ids: wish.ids.as_deref().map(system::open_ids).transpose()?,
+            ids: wish.ids_or(ids)?,
             names: wish.names.as_deref().map(system::open_names).transpose()?,
             attributes: wish.attributes.as_deref().map(open).transpose()?,
         };
         if wish.upsert && own.ids.is_none() && own.names.is_none() {
-            return Err(Error::invalid("--upsert needs --ids or --names"));
+            return Err(Error::invalid(
+                "--upsert needs --ids, --id-column or --names",
+            ));
         }
-        let rows = vectors.count();
         let check = |what: &str, name: &str, count: u64| {
             if count == rows {
                 return Ok(());
@@ -133,10 +140,12 @@ impl Beside {
 impl InsertArguments {
     /// Inserts.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let vectors = system::open_vectors(&self.data, self.element, &session.progress)?;
-        let beside = Beside::open(self, &vectors, session)?;
+        let among = pageway::describe(&self.index)?.spec.shape.element;
+        let (table, progress) = (self.table(), &session.progress);
+        let data = system::open_table_among(among, &self.data, &table, progress)?;
+        let vectors = data.vectors;
+        let beside = Beside::open(self, (vectors.count(), data.ids), session)?;
         let writer = self.writer.open(&self.index)?;
-        let vectors = system::in_float_type(vectors, writer.index().shape().element)?;
         let started = system::now();
         let sum = self.put(&writer, &vectors, &beside, session)?;
         let rows = sum.inserted + sum.replaced;
@@ -151,6 +160,17 @@ impl InsertArguments {
         let mut outcome = Outcome::new(self.describe(&inserted), &inserted)?;
         outcome.exit_code = exit_code(inserted.cancelled);
         Ok(outcome)
+    }
+
+    /// What to read of the data; rows may wait beside the index.
+    fn table(&self) -> Wish {
+        self.table.wish(beside(&self.index))
+    }
+
+    /// Ids of a file of their own, or of the data unless there are names.
+    fn ids_or(&self, own: Option<Box<dyn IdRead>>) -> Result<Option<Box<dyn IdRead>>> {
+        let given = self.ids.as_deref().map(system::open_ids).transpose()?;
+        Ok(given.or(own.filter(|_| self.names.is_none())))
     }
 
     /// All rows, or those before the wish to stop.

@@ -96,7 +96,9 @@ impl OpenArguments {
 
     /// Opens again and again, and reports.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let open = |path| system::open_vectors(path, self.first.element, &session.progress);
+        let among = pageway::describe(&self.index)?.spec.shape.element;
+        let (element, progress) = (self.first.element, &session.progress);
+        let open = |path| system::open_vectors_among(among, path, element, progress);
         let queries = self.first.queries.as_deref().map(open).transpose()?;
         let subject = Subject {
             index: &self.index,

@@ -35,7 +35,8 @@ beam; and every choice of 'pageway build'. A larger --sample predicts better and
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct PlanArguments {
-    /// Vectors: .fbin .f16bin .bf16bin .u8bin .i8bin .bin .fvecs .bvecs or .npy
+    /// Vectors: .fbin .f16bin .bf16bin .u8bin .i8bin .bitbin .bin .fvecs .bvecs .npy .parquet, or
+    /// .jsonl and .ndjson, also with .gz
     #[arg(long, visible_alias = "base", value_name = "FILE")]
     data: PathBuf,
 

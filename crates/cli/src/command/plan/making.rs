@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pageway::{ElementType, Result, Sizes};
+use pageway::{ElementType, Result, Sizes, VectorRead};
 use pageway_advisor::{Pins, Plan, PlanInput, Wish, plan};
 
 use crate::design::ChoiceArguments;
@@ -39,8 +39,10 @@ pub(crate) fn pinned(sizes: &[String], choices: &ChoiceArguments) -> Result<Pins
 
 /// Plans.
 pub(crate) fn make(files: &PlanFiles<'_>, wish: &Wish, session: &Session) -> Result<Plan> {
-    let open = |path| system::open_vectors(path, files.element, &session.progress);
-    let vectors = open(files.vectors)?;
+    let (element, progress) = (files.element, &session.progress);
+    let vectors = system::open_vectors(files.vectors, element, progress)?;
+    let among = vectors.shape().element;
+    let open = |path| system::open_vectors_among(among, path, element, progress);
     let queries = files.queries.map(open).transpose()?;
     let input = PlanInput {
         vectors: &vectors,

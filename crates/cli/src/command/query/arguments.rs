@@ -70,8 +70,12 @@ impl QueryArguments {
         given.unwrap_or(Path::new("."))
     }
 
-    /// Opens the queries.
-    pub(super) fn open_queries(&self, progress: &dyn Progress) -> Result<Vectors> {
-        system::open_vectors(&self.queries, self.element, progress)
+    /// Opens the queries of an index that holds vectors of type `among`.
+    pub(super) fn open_queries(
+        &self,
+        among: ElementType,
+        progress: &dyn Progress,
+    ) -> Result<Vectors> {
+        system::open_vectors_among(among, &self.queries, self.element, progress)
     }
 }

@@ -44,13 +44,13 @@ pub(crate) struct Answered {
 impl Call<'_> {
     /// Searches all queries.
     pub(crate) fn run(&self, session: &Session) -> Result<Answered> {
-        let queries = self.files.open_queries(&session.progress)?;
         let started = system::now();
         let place = self.files.cache.place(self.files.index())?;
         let (index, options) = self.open(&place)?;
         let open_ms = started.elapsed().as_secs_f64() * 1e3;
         let at_open = place.requests();
-        let queries = system::in_float_type(queries, index.shape().element)?;
+        let among = index.shape().element;
+        let queries = self.files.open_queries(among, &session.progress)?;
         let filter = self.files.filter.read()?;
         let reference = self.reference(&index, &queries, session)?;
         let out = self.files.out.as_deref();

@@ -143,6 +143,76 @@ fn bin_takes_the_element_it_is_told() {
 }
 
 #[test]
+fn bits_come_from_files_of_any_numbers_by_one_rule() {
+    let folder = ScratchFolder::new();
+    let ones = [1.0_f32, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0];
+    let floats: Vec<u8> = ones.iter().flat_map(|one| one.to_le_bytes()).collect();
+    let doubles = ones.iter().flat_map(|one| f64::from(*one).to_le_bytes());
+    let numbers: Vec<u8> = ones.iter().map(|one| *one as u8).collect();
+    let array = |descr: &str, columns: u8, rows: &[u8]| {
+        let literal =
+            format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1, {columns})}}");
+        npy(&literal, rows)
+    };
+    let doubles: Vec<u8> = doubles.collect();
+    let cases = [
+        ("f.fbin", [le!(u32: 1, 8), floats.clone()].concat()),
+        ("f.fvecs", [le!(i32: 8), floats.clone()].concat()),
+        ("i.i8bin", [le!(u32: 1, 8), numbers.clone()].concat()),
+        ("f.npy", array("<f4", 8, &floats)),
+        ("d.npy", array("<f8", 8, &doubles)),
+        ("i.npy", array("|i1", 8, &numbers)),
+        ("b.npy", array("|b1", 8, &numbers)),
+        ("u.npy", array("|u1", 1, &[0b1000_0011])),
+        ("u.u8bin", [le!(u32: 1, 1), vec![0b1000_0011]].concat()),
+        ("u.bvecs", [le!(i32: 1), vec![0b1000_0011]].concat()),
+    ];
+    let bits = OpenAs {
+        element: Some(ElementType::Bit),
+    };
+    for (name, content) in cases {
+        let path = folder.write(name, &content);
+        let file = VectorFile::open(&folder.vfs, &path, bits).unwrap();
+        assert_eq!(file.shape().to_string(), "8-d bit", "{name}");
+        assert_eq!(rows_of(&file, 0, 1), [0b1000_0011], "{name}");
+    }
+    let path = folder.write(
+        "two.npy",
+        &array("<f4", 8, &le!(f32: 0.0, 1.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0)),
+    );
+    let file = VectorFile::open(&folder.vfs, &path, bits).unwrap();
+    let error = file.read(0, &mut [0]).unwrap_err().to_string();
+    assert!(
+        error.contains("row 0, component 3 is 2, which bit"),
+        "{error}"
+    );
+}
+
+#[test]
+fn numbers_of_arrays_become_those_asked_for() {
+    let folder = ScratchFolder::new();
+    let values = [0.1_f64, 2.0, 1e300];
+    let doubles: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    let literal = "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 1)}";
+    let path = folder.write("d.npy", &npy(literal, &doubles));
+    let open = |element| VectorFile::open(&folder.vfs, &path, OpenAs { element }).unwrap();
+    let file = open(None);
+    assert_eq!(file.shape().element, ElementType::F32);
+    assert_eq!(rows_of(&file, 0, 3), le!(f32: 0.1, 2.0, f32::INFINITY));
+    assert_eq!(rows_of(&open(Some(ElementType::U8)), 1, 1), [2]);
+    let error = open(Some(ElementType::I8)).read(0, &mut [0]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("row 0, component 0 is 0.1, which i8"),
+        "{error}"
+    );
+}
+
+#[test]
 fn framed_rows_longer_than_the_copy_buffer_read_whole() {
     let folder = ScratchFolder::new();
     let (rows, dimension) = (300_u32, 16_384_u32);

@@ -112,6 +112,30 @@ proptest! {
 }
 
 #[test]
+fn bytes_become_the_bits_that_are_packed_in_them_and_bits_these_bytes() {
+    let folder = ScratchFolder::new();
+    let packed = [0b1010_0000, 7, 255, 0, 1, 2];
+    let shape = VectorShape {
+        dimension: 3,
+        element: ElementType::U8,
+    };
+    let origin = VectorSlice::new(&packed, shape).unwrap();
+    let bits = ("b.bitbin", ElementType::Bit);
+    convert_to(&folder, &Selection::whole(&origin, "origin"), bits).unwrap();
+    let file = open(&folder, bits.0, bits.1);
+    assert_eq!(file.shape().to_string(), "24-d bit");
+    assert_eq!(all_rows(&file), packed);
+    let back = ("back.u8bin", ElementType::U8);
+    convert_to(&folder, &Selection::whole(&file, "bits"), back).unwrap();
+    let bytes = open(&folder, back.0, back.1);
+    assert_eq!((bytes.shape(), all_rows(&bytes)), (shape, packed.to_vec()));
+    let mut some = Selection::whole(&origin, "origin");
+    some.dimensions = 1..2;
+    convert_to(&folder, &some, ("some.bitbin", ElementType::Bit)).unwrap();
+    assert_eq!(all_rows(&open(&folder, "some.bitbin", bits.1)), [7, 1]);
+}
+
+#[test]
 fn files_are_written_byte_by_byte_as_documented() {
     let folder = ScratchFolder::new();
     let rows = le!(f32: 1.0, 2.0, 3.0, 4.0);

@@ -1,0 +1,44 @@
+//! What a file of rows holds, as it is typed.
+
+use std::path::Path;
+
+use clap::Args;
+use pageway::ElementType;
+use pageway_formats::Wish;
+
+/// What is what in a file of rows.
+#[derive(Debug, Args)]
+pub(crate) struct TableArguments {
+    /// Element type of a .bin file, or wanted of .npy, .parquet and .jsonl: f32, f16, bf16, u8, i8
+    /// or bit
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) element: Option<ElementType>,
+
+    /// Column of the vectors in a .parquet file, field in a .jsonl file [default: the only one with
+    /// lists]
+    #[arg(long, value_name = "NAME")]
+    column: Option<String>,
+
+    /// Column, or field, of ids, one per row
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["ids", "names"])]
+    id_column: Option<String>,
+}
+
+impl TableArguments {
+    /// What to read; rows may wait in `scratch`.
+    pub(crate) fn wish(&self, scratch: &Path) -> Wish {
+        Wish {
+            element: self.element,
+            column: self.column.clone(),
+            id_column: self.id_column.clone(),
+            scratch: scratch.to_owned(),
+        }
+    }
+}
+
+/// The directory that an index lies in.
+pub(crate) fn beside(index: &Path) -> &Path {
+    let parent = index.parent();
+    let parent = parent.filter(|directory| !directory.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
