@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import building
-from .._arrays import is_path
+from .._paths import is_path
 from .._settings import Metric
 from ..errors import InvalidInputError, UnsupportedError
 from ..index import open as open_index
