@@ -8,7 +8,6 @@ use pageway_store::{FileEntry, Vfs};
 use pageway_types::{ElementType, Progress, RowId};
 
 use super::attributes::{AttributeBuild, DocumentsById};
-use super::budget::{BuildKind, BuildPlan, BuildThreads, GraphPlan};
 use super::calibrate::held_out_rows;
 use super::choose::{OrRefused, Refused};
 use super::course::Course;
@@ -17,6 +16,7 @@ use super::encode::{CodebookFile, Quantizers};
 use super::ids::IdFile;
 use super::order::NodeOrder;
 use super::pipeline::{Pipeline, Stages};
+use super::plan::{BuildKind, BuildPlan, BuildThreads, GraphPlan};
 use super::rewrite::KeptLists;
 use super::whole::{index_disk_bytes, peak_temporary_bytes, temporary_bytes};
 use super::workspace::Workspace;

@@ -12,8 +12,8 @@ use std::ops::Range;
 use pageway_graph::{Partition, PartitionSpec, divide};
 use pageway_types::{VectorRead, VectorShape};
 
-use super::budget::BuildPlan;
 use super::deal::Deal;
+use super::plan::BuildPlan;
 use crate::error::Result;
 use crate::options::BuildInput;
 use crate::source::{IdRead, TextRead};

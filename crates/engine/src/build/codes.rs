@@ -5,11 +5,12 @@ use pageway_types::{Metric, NodeId, Progress, RowId, VectorRead, VectorShape};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::budget::{BLOCK_BYTES, BuildPlan};
 use super::clusters::BuiltClusters;
 use super::order::NodeOrder;
 use super::outliers::tame;
+use super::plan::BuildPlan;
 use super::sample::sample_rows;
+use super::stages::BLOCK_BYTES;
 use crate::error::Result;
 use crate::resolve;
 use crate::storage::ClusterTable;

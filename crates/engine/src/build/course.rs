@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pageway_types::Progress;
 
-use super::budget::BuildPlan;
 use super::phases::{Phase, phases};
+use super::plan::BuildPlan;
 
 /// Least step that is told.
 const STEP: f64 = 0.0005;

@@ -5,8 +5,8 @@ use pageway_quant::normalise;
 use pageway_types::{Metric, Progress, VectorRead};
 use rayon::ThreadPool;
 
-use super::budget::BuildPlan;
 use super::codes::widened_sample;
+use super::plan::BuildPlan;
 use crate::error::Result;
 use crate::resolve;
 use crate::source::RowBlocks;

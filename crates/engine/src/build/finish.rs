@@ -3,10 +3,10 @@
 use pageway_store::FileEntry;
 use pageway_types::{NodeId, Progress};
 
-use super::budget::STAGE_BYTES;
 use super::fingerprint::Fingerprint;
 use super::pipeline::Pipeline;
 use super::sample::{read_rows, sample_rows};
+use super::stages::STAGE_BYTES;
 use super::{calibrate, measure};
 use crate::cache::{breadth_first, most_visited};
 use crate::calibration::Calibration;

@@ -9,12 +9,13 @@
 use pageway_graph::{Graph, Joined};
 use pageway_types::{NodeId, Progress};
 
-use super::budget::{BuildPlan, STAGE_BYTES};
 use super::ordered::OrderedRows;
 use super::pipeline::Pipeline;
+use super::plan::BuildPlan;
 use super::rewrite::KeptLists;
 use super::sort::Sorter;
 use super::spill::{Spill, SpillReader};
+use super::stages::STAGE_BYTES;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes in which lists are put in the order of nodes, and of those that are read together.

@@ -1,7 +1,8 @@
 //! What a build searches what it built for, and the memory that it takes: recall, and what is hot.
 
-use super::budget::{BuildPlan, STAGE_BYTES};
 use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
+use super::plan::BuildPlan;
+use super::stages::STAGE_BYTES;
 use crate::calibration::RANKS;
 use crate::error::Result;
 use crate::execution::MOST_COPIES;

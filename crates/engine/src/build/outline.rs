@@ -4,8 +4,8 @@ use pageway_store::{OsVfs, Vfs};
 use pageway_types::{ElementType, NoProgress};
 use serde::Serialize;
 
-use super::budget::BuildPlan;
 use super::named::with_ids;
+use super::plan::BuildPlan;
 use super::stored::stored_element;
 use super::whole::{check_options, disk_bytes, shared_codebook};
 use crate::error::Result;

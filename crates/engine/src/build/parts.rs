@@ -22,14 +22,15 @@ use pageway_types::{Metric, NodeId, Progress, VectorShape};
 use rayon::ThreadPool;
 use serde_json::Value;
 
-use super::budget::{BuildPlan, NORM_BYTES, STAGE_BYTES};
 use super::clusters::{CLIPPED, table};
 use super::course::Course;
 use super::deal::Deal;
 use super::ordered::{OrderedRows, OrderedWriter};
 use super::outliers::clip;
+use super::plan::BuildPlan;
 use super::scratch::StageFiles;
 use super::spill::{Spill, SpillWriter, shared_buffer_bytes};
+use super::stages::{NORM_BYTES, STAGE_BYTES};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::BuildInput;
 use crate::resolve;
@@ -456,7 +457,7 @@ mod tests {
     use pageway_types::{ElementType, NoProgress, RowId, VectorRead};
 
     use super::*;
-    use crate::build::budget::BuildKind;
+    use crate::build::plan::BuildKind;
     use crate::build::scratch::TemporaryFiles;
     use crate::build::{AdditionLimits, added_spec};
     use crate::options::BuildOptions;

@@ -3,9 +3,9 @@
 //! Times are those of real vectors of bytes and floats, 128 to 960 of them, in nanoseconds per
 //! component or row; that they are wrong by half moves a bar a little.
 
-use super::budget::{BuildPlan, GraphPlan};
 use super::graph::algorithm;
 use super::order::placement;
+use super::plan::{BuildPlan, GraphPlan};
 
 /// Stages behind each other, and their parts of a phase.
 pub(super) type StageParts = &'static [(&'static str, f64)];

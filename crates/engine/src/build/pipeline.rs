@@ -9,7 +9,6 @@ use pageway_store::{BlobWriter, FileEntry, FileUuid, PageGeometry, clock};
 use pageway_types::NodeId;
 use rayon::ThreadPool;
 
-use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::clusters::BuiltClusters;
 use super::codebook::SharedCodebook;
 use super::course::Course;
@@ -22,8 +21,10 @@ use super::order::{NodeOrder, row_of_unplaced};
 use super::ordered::OrderedRows;
 use super::outliers::RowLengths;
 use super::parts::PartBuild;
+use super::plan::{BuildPlan, GraphPlan};
 use super::rewrite::KeptLists;
 use super::scratch::StageFiles;
+use super::stages::BLOCK_BYTES;
 use super::windows::Placed;
 use super::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};

@@ -9,9 +9,9 @@ use pageway_types::{Guide, NodeId, VectorRead};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::budget::BuildPlan;
 use super::gather::Gathered;
 use super::order::NodeOrder;
+use super::plan::BuildPlan;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
 

@@ -20,13 +20,14 @@ use pageway_types::{NodeId, VectorRead};
 use rayon::ThreadPool;
 use serde_json::Value;
 
-use super::budget::{BLOCK_BYTES, BuildPlan};
 use super::course::Course;
 use super::deal::Deal;
 use super::joined::{JoinedFile, JoinedLists};
+use super::plan::BuildPlan;
 use super::sample::sample_rows;
 use super::scratch::StageFiles;
 use super::spill::{Spill, SpillReader, SpillWriter};
+use super::stages::BLOCK_BYTES;
 use super::write::ListStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;

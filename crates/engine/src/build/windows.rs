@@ -15,14 +15,15 @@ use pageway_graph::{PlacementSpec, VectorSet, place};
 use pageway_types::{Metric, NodeId, Progress, VectorRead};
 use serde_json::{Value, json};
 
-use super::budget::{BLOCK_BYTES, BuildPlan, NORM_BYTES, STAGE_BYTES};
 use super::graph_file::{GraphFile, neighbors, push_list};
 use super::order::placement;
 use super::ordered::{OrderedRows, OrderedWriter};
 use super::pipeline::Pipeline;
 use super::places::{LOOKUP_BYTES, Places, PlacesWriter, TOGETHER};
+use super::plan::BuildPlan;
 use super::scratch::StageFiles;
 use super::spill::SpillWriter;
+use super::stages::{BLOCK_BYTES, NORM_BYTES, STAGE_BYTES};
 use super::write::ListStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;

@@ -12,7 +12,6 @@ use pageway_types::{NodeId, PageId, Progress};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::budget::BLOCK_BYTES;
 use super::census::Census;
 use super::codes::encode_rows;
 use super::encode::CodesAtHand;
@@ -20,6 +19,7 @@ use super::gather::Gathered;
 use super::graph_file::{GraphFile, neighbors};
 use super::order::NodeOrder;
 use super::replicas::ReplicaPlan;
+use super::stages::BLOCK_BYTES;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::{NodeFeed, PageMap, VectorPart};
 use crate::manifest::GraphStatistics;
