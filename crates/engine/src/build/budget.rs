@@ -10,13 +10,13 @@ use crate::options::BuildOptions;
 
 /// Rows that quantizer and partition are trained on, at most: 256 per centroid.
 pub(super) const SAMPLE_ROWS: u64 = 65_536;
-/// Fewest rows that a quantizer is trained on under a small budget, where there are so many.
+/// Rows that a quantizer is trained on at least, under a small budget; all rows if there are fewer.
 const SAMPLE_ROWS_MIN: u64 = 2_048;
-/// Threads that memory is planned for where there are fewer and it allows: sample and shards must
-/// not depend on how many there are.
+/// Threads that memory is planned for at least, if it allows: the size of sample and shards must
+/// not depend on the number of threads.
 pub(super) const PLANNED_THREADS: usize = 16;
-/// Memory of a build in pieces: so much, and one in so many bytes of the raw vectors. More makes no
-/// larger pieces, so that the bytes of an index do not depend on it.
+/// Memory that pieces of a build are sized for: so much, and one in so many bytes of the raw
+/// vectors. More memory makes no larger pieces, so the bytes of an index do not depend on it.
 const USUAL_BYTES: u64 = 64_000_000;
 const USUAL_SHARE: u64 = 100;
 
@@ -37,8 +37,8 @@ impl BuildPlan {
         Ok(())
     }
 
-    /// Chooses the sizes of pieces, and of the sample, which fit. Memory beyond what pieces usually
-    /// take changes none of them, so it changes no byte of the index.
+    /// Chooses sizes of pieces and sample that fit. Memory beyond `usual_bytes` changes none of
+    /// them, so it changes no byte of the index.
     fn cut_into_pieces(&mut self, resident: bool) {
         let given = (self.budget_bytes, self.threads.planned);
         self.threads.planned = 1;
@@ -63,7 +63,7 @@ impl BuildPlan {
         self.threads.working = self.threads.working.min(self.threads.planned);
     }
 
-    /// The least that pieces, and codes trained on few rows, take.
+    /// The least memory of a build in pieces, with codes trained on few rows.
     fn least_of_pieces(&self) -> u64 {
         let training = self.train_bytes(self.sample_rows.min(SAMPLE_ROWS_MIN), self.can_part());
         self.piecewise_bytes().unwrap_or(0).max(training)
@@ -75,13 +75,12 @@ impl BuildPlan {
         }
     }
 
-    /// Memory that the pieces of a build are made for, where there is so much.
+    /// Memory that pieces of a build are sized for, if there is so much.
     pub(super) fn usual_bytes(&self) -> u64 {
         USUAL_BYTES + u64::from(self.node_count) * self.row_bytes() / USUAL_SHARE
     }
 
-    /// Plans to keep the lists of segments, of which the largest has so many nodes, where memory is
-    /// enough for that.
+    /// Plans to keep the lists of segments, if memory is enough; the largest has `largest` nodes.
     pub(super) fn keep_lists(&mut self, largest: u32) -> Result<()> {
         if rewrite_bytes(&self.spec, (self.node_count, largest))? <= self.budget_bytes {
             (self.graph, self.parts) = (GraphPlan::Kept, None);
@@ -89,7 +88,7 @@ impl BuildPlan {
         Ok(())
     }
 
-    /// Halves the threads until what each needs for itself fits the budget with the rest.
+    /// Halves the planned threads until their memory fits the budget with the rest.
     fn settle_threads(&mut self, resident: bool, options: &BuildOptions) -> OrRefused<()> {
         let fits = |plan: &Self| plan.refuse_below_least(resident, options);
         while self.threads.planned > 1 && fits(self).is_err() {
@@ -99,7 +98,7 @@ impl BuildPlan {
         fits(self)
     }
 
-    /// The most nodes of a shard that the budget holds; the least fits.
+    /// The most nodes of a shard that the budget holds. Needs a budget that holds `least_shard`.
     fn shard_capacity(&self) -> u32 {
         let low = self.least_shard();
         let (mut low, mut high) = (low, u64::from(self.node_count).max(low));
@@ -120,7 +119,7 @@ impl BuildPlan {
         let graph = self
             .piecewise_bytes()
             .map_or(whole, |bytes| bytes.min(whole));
-        // An index says itself what was not measured; who adds to one counts on it.
+        // A new index can be measured later; a segment that is added must be measured now.
         let measuring = match self.kind {
             BuildKind::Whole => 0,
             BuildKind::Added { .. } => self.measuring_bytes(options)?,

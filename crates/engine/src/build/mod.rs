@@ -5,9 +5,9 @@
 //!  (whole, or shards merged) -> encode -> records -> hot nodes -> calibrate -> manifest
 //! ```
 //!
-//! Memory is planned before anything is written (`plan`, `budget`, `stages`), nothing is visible before the manifest
-//! is committed (`workspace`), and the same data, options and seed give the same bytes on any
-//! number of threads.
+//! Memory is planned before anything is written (`plan`, `budget`, `stages`), nothing is visible
+//! before the manifest is committed (`workspace`), and the same data, options and seed give the
+//! same bytes on any number of threads.
 
 mod addition;
 mod arrangement;

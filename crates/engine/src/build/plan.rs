@@ -1,4 +1,5 @@
-//! What a build will do: its kind, the spec, how its rows are cut, and the sizes that fit its memory.
+//! What a build will do: its kind, the spec, how its rows are cut, and the sizes that fit its
+//! memory.
 
 use pageway_graph::shard_max_degree;
 use pageway_quant::{Quantizer, TrainingSpec};
@@ -26,17 +27,18 @@ use crate::threads::thread_count;
 pub(super) enum GraphPlan {
     /// All vectors in memory at once.
     Whole,
-    /// In overlapping shards of at most so many nodes; placed in windows of at most so many, where
-    /// nodes are placed by their edges.
+    /// In overlapping shards of at most `capacity` nodes; placed in windows of at most `window`
+    /// nodes, if nodes are placed by their edges.
     Shards { capacity: u32, window: Option<u32> },
-    /// From the lists of segments that there are.
+    /// From the lists of existing segments.
     Kept,
-    /// From the lists of another index, on disk; placed in windows of at most so many.
+    /// From the lists of another index, on disk; placed in windows of at most `window` nodes, if
+    /// nodes are placed by their edges.
     Taken { window: Option<u32> },
 }
 
 impl GraphPlan {
-    /// Nodes of a shard at most, where there are any.
+    /// Nodes of a shard at most; `None` without shards.
     pub(super) const fn capacity(self) -> Option<u32> {
         match self {
             Self::Whole | Self::Kept | Self::Taken { .. } => None,
@@ -44,7 +46,7 @@ impl GraphPlan {
         }
     }
 
-    /// Nodes of a window at most, where there are any.
+    /// Nodes of a window at most; `None` without windows.
     pub(super) const fn window(self) -> Option<u32> {
         match self {
             Self::Whole | Self::Kept => None,
@@ -62,7 +64,7 @@ pub(super) enum BuildKind {
     Added {
         /// Whether its quantizers are trained, or taken over.
         trains: bool,
-        /// Rows that stand in for queries where recall is measured on it; none where it is not.
+        /// Rows that stand in for queries, if it is calibrated; 0 if not.
         calibration_queries: u32,
         /// Whether the lists of the segments that its rows come from are joined.
         joins: bool,
@@ -79,9 +81,9 @@ impl BuildKind {
 /// Threads of a build.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BuildThreads {
-    /// Those that work.
+    /// Threads that work.
     pub(super) working: usize,
-    /// Those whose memory is planned for: sample, parts and shards depend on it.
+    /// Threads whose memory is planned for; sample, parts and shards depend on their number.
     pub(super) planned: usize,
 }
 
@@ -90,21 +92,21 @@ pub(super) struct BuildThreads {
 pub(super) struct BuildPlan {
     pub(super) kind: BuildKind,
     pub(super) spec: IndexSpec,
-    /// Nodes of a segment: of the longest, before the rows of one are known.
+    /// Nodes of the segment; of the longest in a plan for all segments.
     pub(super) node_count: u32,
     /// How rows become segments.
     pub(super) cut: Cut,
-    /// Memory of a search over all segments, and what one of them may take of it.
+    /// Memory of searches over all segments, and the part of one segment.
     pub(super) index_memory: u64,
     pub(super) memory_bytes: u64,
     /// Memory of the build, beside the order of its rows.
     pub(super) budget_bytes: u64,
     pub(super) sample_rows: u64,
-    /// Rows of a part at most, where rows are put in the order of nodes part by part.
+    /// Rows of a part at most, if rows are put in the order of nodes part by part.
     pub(super) parts: Option<u32>,
     pub(super) graph: GraphPlan,
     pub(super) threads: BuildThreads,
-    /// Why it is not of another form, where memory of the build is the reason.
+    /// Why another form was passed over, if memory of the build is the reason.
     pub(super) passed_over: Option<String>,
 }
 
@@ -183,7 +185,7 @@ impl BuildPlan {
         })
     }
 
-    /// The plan of a segment of `node_count` rows, which are not more than those of the longest.
+    /// The plan of a segment of `node_count` rows, no more than those of the longest.
     pub(super) fn of_segment(&self, node_count: u32) -> Self {
         let mut plan = self.clone();
         plan.node_count = node_count;
@@ -191,7 +193,7 @@ impl BuildPlan {
         plan
     }
 
-    /// The plan with codes as long as those of quantizers that were trained for it.
+    /// The plan with the code lengths of the trained quantizers.
     pub(super) fn with_codes_of(&self, quantizers: &Quantizers) -> Self {
         let mut plan = self.clone();
         let adopt = |spec: &mut QuantizerSpec, quantizer: &Quantizer| {
@@ -206,7 +208,7 @@ impl BuildPlan {
         plan
     }
 
-    /// Whether the graph joins those that there are over parts of the rows.
+    /// Whether the graph is joined from graphs over parts of the rows.
     pub(super) const fn joins(&self) -> bool {
         matches!(self.kind, BuildKind::Added { joins: true, .. })
     }
@@ -254,7 +256,7 @@ impl BuildPlan {
     }
 }
 
-/// A degree that no list may have is refused by designs without lists too.
+/// Refuses a degree out of range, also for designs without lists.
 fn check_degree(degree: u32) -> Result<()> {
     if (1..=MAX_DEGREE).contains(&degree) {
         return Ok(());

@@ -20,17 +20,17 @@ use crate::spec::IndexSpec;
 
 /// Fewest nodes of a shard: smaller ones would be too many.
 const SHARD_NODES_MIN: u64 = 5_000;
-/// Shards that a partition may have, per shard that the nodes would fill once: each node lies in
-/// two, shards are filled to three quarters, and an uneven set may double their number.
+/// Shards of a partition at most, as a multiple of those that would hold each node once: each node
+/// lies in two, shards are filled to three quarters, and an uneven set may double their number.
 pub(super) const SHARDS_PER_FILL: u64 = 6;
 /// Buffers of blocks, writers and readers, in any stage.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 pub(super) const STAGE_BYTES: u64 = 6 << 20;
-/// Lists, codes and rows of neighbours that are read for a batch of pages.
+/// Bytes of neighbours' lists, codes and rows that are read for a batch of pages.
 const PAGING_BYTES: u64 = 12 << 20;
-/// What a vector set keeps per vector under the inner product and the cosine.
+/// Bytes that a vector set keeps per vector under the inner product and the cosine.
 pub(super) const NORM_BYTES: u64 = 4;
-/// An id, which rows of segments have.
+/// Bytes of an id.
 const ID_BYTES: u64 = 8;
 
 impl BuildPlan {
@@ -61,7 +61,7 @@ impl BuildPlan {
         }
     }
 
-    /// The least that a build takes which does not hold all rows; none where there is no such.
+    /// The least memory of a build that does not hold all rows; `None` if there is no such build.
     pub(super) fn piecewise_bytes(&self) -> Option<u64> {
         let parts = self.can_part().then(|| self.part_bytes(self.least_part()));
         if self.has_clusters() {
@@ -75,8 +75,7 @@ impl BuildPlan {
         linking.map(|linking| linking.max(placing).max(self.paging_bytes(0)))
     }
 
-    /// The least that it takes to make a graph that lies on disk from then on; none where that
-    /// cannot be.
+    /// The least memory for making a graph on disk; `None` if the design needs it in memory.
     fn linking_bytes(&self) -> Option<u64> {
         if !(self.spec.nodes_are_rows() || self.can_part()) {
             return None;
@@ -88,8 +87,8 @@ impl BuildPlan {
         can_shard.then(|| self.shard_bytes(self.least_shard()))
     }
 
-    /// How many nodes a shard holds at most where least memory is needed: more take it themselves,
-    /// fewer make more shards, each with a buffer. One where there are no nodes.
+    /// The shard size that needs the least memory: larger shards take more themselves, smaller ones
+    /// are more, each with a buffer. 1 if there are no nodes.
     pub(super) fn least_shard(&self) -> u64 {
         let all = u64::from(self.node_count).max(1);
         let sizes = std::iter::successors(Some(SHARD_NODES_MIN), |nodes| Some(nodes * 2));
@@ -104,7 +103,7 @@ impl BuildPlan {
         STAGE_BYTES + DONOR_BYTES + u64::from(self.node_count) * row
     }
 
-    /// Peak while codes are trained; rows that are put in order part by part are in it by then.
+    /// Peak while codes are trained. If `in_parts`, rows are in their order by then.
     pub(super) fn train_bytes(&self, sample_rows: u64, in_parts: bool) -> u64 {
         let dimension = self.spec.shape.dimension as usize;
         let rows = sample_rows as usize;
@@ -118,7 +117,7 @@ impl BuildPlan {
             }
         };
         let second = self.second_quantizer().map_or(0, |spec| bytes(&spec));
-        // Where codes are made around clusters, these were found before.
+        // Codes around cluster means are trained after the clusters are found.
         let found = resolve::cluster_spec(&self.spec).map_or(0, |_| {
             let order = if in_parts {
                 0
@@ -170,7 +169,7 @@ impl BuildPlan {
         let shards = SHARDS_PER_FILL * u64::from(self.node_count).div_ceil(nodes);
         let buffers = shards * (shared_buffer_bytes(shards) as u64 + self.row_bytes());
         let building = (nodes * per_node).saturating_add(graph);
-        // Lists are linked when the rows of the last shard are gone.
+        // Lists are linked after the rows of the last shard were freed.
         let merging = reach_bytes(self.node_count.into(), self.spec.graph.max_degree());
         (STAGE_BYTES + buffers).saturating_add(building.max(merging))
     }
@@ -207,7 +206,7 @@ impl BuildPlan {
         u64::from(self.node_count) * u64::from(self.spec.storage.quantizer.code_bytes())
     }
 
-    /// Whether codes that pages hold are read from a temporary file: where memory does not hold
+    /// Whether codes that pages hold are read from a temporary file, because memory does not hold
     /// those of all nodes beside the rest.
     pub(super) fn codes_wait_on_disk(&self) -> bool {
         let on_disk = matches!(
@@ -217,7 +216,7 @@ impl BuildPlan {
         on_disk && self.paging_bytes(self.code_table_bytes()) > self.budget_bytes
     }
 
-    /// What it takes to know which lists pages repeat.
+    /// Bytes of the plan of replicas, if pages hold any.
     fn replica_bytes(&self) -> u64 {
         if self.spec.layout.codec.is_replicated() {
             ReplicaPlan::bytes(self.node_count.into())
@@ -227,8 +226,8 @@ impl BuildPlan {
     }
 }
 
-/// What it takes to keep the lists of segments with so many rows together, of which the largest has
-/// so many nodes and is searched.
+/// Bytes for keeping the lists of segments with `rows` rows together, of which the largest, with
+/// `largest` nodes, is searched.
 pub(crate) fn rewrite_bytes(spec: &IndexSpec, (rows, largest): (u32, u32)) -> Result<u64> {
     let searching = least_memory(spec, largest)?.reserved();
     let reaching = reach_bytes(rows.into(), spec.graph.max_degree());
