@@ -1,4 +1,4 @@
-//! What a build did.
+//! The report of a build.
 
 use pageway_types::{ElementType, VectorShape};
 use serde::Serialize;
@@ -15,9 +15,9 @@ pub struct BuildReport {
     pub seconds: Vec<(&'static str, f64)>,
     /// Partitions the graph was built in; 1 for a graph built whole.
     pub shards: u32,
-    /// Nodes that the merge of the partitions had left unreachable and that were linked again.
+    /// Nodes that the merge of partitions left unreachable, and that were linked.
     pub relinked_nodes: u64,
-    /// Rows so far out that codes and clusters were made as if they were shorter, about.
+    /// Outliers, which codes and clusters treat as shorter; estimated from a sample.
     pub tamed_rows: u64,
     /// Mean length of adjacency lists.
     pub mean_degree: f64,
@@ -29,7 +29,7 @@ pub struct BuildReport {
     pub stored: ElementType,
     /// Bytes on disk.
     pub index_bytes: u64,
-    /// The same by what files hold, in order.
+    /// The same by kind of file, in order.
     pub file_bytes: Vec<(&'static str, u64)>,
     /// Bytes that were written to temporary files, at most, and removed.
     pub temporary_bytes: u64,

@@ -99,8 +99,8 @@ fn build_rows(
     built.map_err(|error| stopped(error, options.resume))
 }
 
-/// What a build will do, and the codebook that it takes over, if it does; refused where the machine
-/// has no room for it.
+/// The plan of a build, and the codebook that it takes over, if any. Refuses a build that the
+/// machine has no room for.
 pub(super) fn planned(
     vfs: &dyn Vfs,
     input: &BuildInput<'_>,
@@ -122,7 +122,7 @@ pub(super) fn planned(
     Ok((plan, codebook))
 }
 
-/// What who stopped a build is told about going on.
+/// The error of a stopped build, with words about resuming it.
 pub(super) fn stopped(error: Error, resume: bool) -> Error {
     if error.kind() != ErrorKind::Cancelled {
         return error;
@@ -185,8 +185,8 @@ pub(super) fn build_planned(
     Ok(report)
 }
 
-/// The order of rows that are cut by space. What is wrong with rows is said by their numbers in the
-/// data, and so before.
+/// The order of rows that are cut by space. Checks rows first, so that errors name their numbers in
+/// the data.
 pub(super) fn arrangement(
     (input, options): (&BuildInput<'_>, &BuildOptions),
     plan: &BuildPlan,
@@ -213,7 +213,7 @@ pub(super) fn arrangement(
     Arrangement::find(&deal, plan)
 }
 
-/// Refuses what no input can be built with.
+/// Refuses options that no input can be built with.
 pub(super) fn check_options(options: &BuildOptions) -> Result<()> {
     check_recall(options.recall)?;
     check_donor(options)
@@ -222,12 +222,12 @@ pub(super) fn check_options(options: &BuildOptions) -> Result<()> {
 /// A build of all rows.
 pub(super) struct Build<'b> {
     pub(super) input: &'b BuildInput<'b>,
-    /// The same in the element type that is stored.
+    /// The input in the element type that is stored.
     pub(super) stored: &'b BuildInput<'b>,
     pub(super) options: &'b BuildOptions,
     pub(super) plan: &'b BuildPlan,
     pub(super) codebook: Option<&'b SharedCodebook>,
-    /// Of each segment, where rows are cut by space.
+    /// The region of each segment; empty if rows are not cut by space.
     pub(super) regions: &'b [Region],
     pub(super) workspace: &'b Workspace,
     pub(super) pool: &'b ThreadPool,
@@ -236,13 +236,13 @@ pub(super) struct Build<'b> {
 
 /// The rows of one segment of a build.
 pub(super) struct SegmentRows<'s> {
-    /// In the element type that is stored.
+    /// The rows in the element type that is stored.
     pub(super) stored: &'s BuildInput<'s>,
-    /// Which rows of the build they are.
+    /// Their place among the rows of the build.
     pub(super) run: Range<u32>,
     pub(super) number: u32,
     pub(super) region: Option<&'s Region>,
-    /// Rows of the build that stand in for queries, where rows do.
+    /// Rows of the build that stand in for queries, if any do.
     pub(super) held_out: Option<&'s [RowId]>,
 }
 
@@ -293,8 +293,8 @@ impl Build<'_> {
         }
     }
 
-    /// What is wrong with the rows of a later segment is said before one is built. Identifies all
-    /// rows, where there are several segments.
+    /// Checks ids and attributes, and with several segments the rows of all, before one is built.
+    /// Returns the fingerprint of all rows of several segments.
     pub(super) fn check_input(&self) -> Result<Option<Fingerprint>> {
         if let Some(ids) = self.input.ids {
             check_unique(ids, self.plan.budget_bytes)?;
@@ -310,15 +310,14 @@ impl Build<'_> {
         Ok(Some(fingerprint))
     }
 
-    /// Whether quantizers are those of the first segment, and not of all rows: codes around the
-    /// means of clusters need those first, and what rows of one segment differ by from its own is
-    /// about what those of the others do.
+    /// Whether quantizers are trained on the first segment and not on all rows. Codes around
+    /// cluster means need the clusters first, and differences from these are about the same in all
+    /// segments.
     pub(super) fn trains_on_first(&self) -> bool {
         self.plan.quantizer().has_centres() && self.plan.has_clusters()
     }
 
-    /// Trains the quantizers of several segments on rows of all, where they are not those of the
-    /// first.
+    /// Trains the quantizers of several segments on rows of all, unless the first trains them.
     pub(super) fn shared_quantizers(&self, all: Option<Fingerprint>) -> Result<Option<Quantizers>> {
         match all.filter(|_| !self.trains_on_first()) {
             Some(fingerprint) => {
@@ -356,7 +355,7 @@ impl Build<'_> {
         Ok((segments, rows.map(|_| nodes)))
     }
 
-    /// Builds a segment, and finds its nodes, among those of all, that the calibration holds out.
+    /// Builds a segment, and finds its held-out nodes, numbered among those of all segments.
     pub(super) fn segment(
         &self,
         rows: &SegmentRows<'_>,
@@ -434,7 +433,7 @@ fn check_recall(recall: f32) -> Result<()> {
     Err(Error::invalid(format!("recall = {recall}: give 0 to 1")))
 }
 
-/// A graph is taken over whole.
+/// Refuses several segments with a graph of another index, which makes one.
 fn check_donor(options: &BuildOptions) -> Result<()> {
     if options.graph_from.is_none() || options.segments == 1 {
         return Ok(());
@@ -477,15 +476,15 @@ pub(super) fn index_disk_bytes(plan: &BuildPlan) -> Result<u64> {
 pub(super) fn peak_temporary_bytes(plan: &BuildPlan) -> u64 {
     let ordering = ordering_bytes(plan);
     let graph = graph_bytes(plan);
-    // A part that was read goes before the next is, and rows stay while shards are made; their
-    // lists stay until they are merged, and the graph until its nodes are placed.
+    // A part is removed before the next is read. Rows stay while shards are made, their lists until
+    // they are merged, and the graph until its nodes are placed.
     let merging = ordering + sharding_bytes(plan).max(merged_bytes(plan) + graph);
     let placed = placed_bytes(plan, ordering + graph);
     let paging = ordering + graph + placed + waiting_bytes(plan);
     joined_bytes(plan) + (2 * ordering * 5 / 8).max(merging).max(paging)
 }
 
-/// Bytes that it writes to temporary files.
+/// Bytes that a build writes to temporary files.
 pub(super) fn temporary_bytes(plan: &BuildPlan) -> u64 {
     let (ordering, graph) = (ordering_bytes(plan), graph_bytes(plan));
     let placed = placed_bytes(plan, ordering + graph);
@@ -498,13 +497,13 @@ fn joined_bytes(plan: &BuildPlan) -> u64 {
     if plan.joins() { plan.joined_bytes() } else { 0 }
 }
 
-/// Bytes of `moved` rows and lists that are placed, and of where they go.
+/// Bytes of `moved` rows and lists that are placed, and of their places.
 fn placed_bytes(plan: &BuildPlan, moved: u64) -> u64 {
     let places = 4 * u64::from(plan.node_count);
     plan.graph.window().map_or(0, |_| moved + places)
 }
 
-/// Bytes of the rows in order, where they are put in order part by part.
+/// Bytes of the rows in order, if they are put in order part by part.
 fn ordering_bytes(plan: &BuildPlan) -> u64 {
     let rows = u64::from(plan.node_count) * plan.identified_bytes();
     let means = resolve::cluster_spec(&plan.spec).map_or(0, |spec| {
@@ -540,7 +539,7 @@ fn graph_bytes(plan: &BuildPlan) -> u64 {
     u64::from(is_file) * u64::from(plan.node_count) * list
 }
 
-/// Bytes of codes that wait for pages.
+/// Bytes of codes that wait on disk for pages.
 fn waiting_bytes(plan: &BuildPlan) -> u64 {
     u64::from(plan.codes_wait_on_disk()) * plan.code_table_bytes()
 }

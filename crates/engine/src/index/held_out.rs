@@ -2,8 +2,8 @@
 //!
 //! A query is not in the data, but a row that stands for one and has a copy would find that at
 //! once. Adjacency lists name only one of several copies, so hiding a row may hide the way to the
-//! others. So a few copies are held out together. If a row has many, queries have many as well, and
-//! none is held out.
+//! others. So a few copies are held out together. If a row has many copies, queries have many near
+//! rows as well, and no copy is held out.
 
 use pageway_kernels::DistanceFn;
 use pageway_types::{Metric, NodeId, VectorRead};
