@@ -26,6 +26,7 @@ mod copy;
 mod course;
 mod cut;
 mod deal;
+mod disk;
 mod donor;
 mod encode;
 mod entry;

@@ -4,10 +4,11 @@ use pageway_store::{OsVfs, Vfs};
 use pageway_types::{ElementType, NoProgress};
 use serde::Serialize;
 
+use super::disk::disk_bytes;
 use super::named::with_ids;
 use super::plan::BuildPlan;
 use super::stored::stored_element;
-use super::whole::{check_options, disk_bytes, shared_codebook};
+use super::whole::{check_options, shared_codebook};
 use crate::error::Result;
 use crate::index::Index;
 use crate::options::{BuildInput, BuildOptions};

@@ -3,6 +3,13 @@
 use pageway_types::{ElementType, VectorShape};
 use serde::Serialize;
 
+use super::disk::temporary_bytes;
+use super::pipeline::Stages;
+use super::plan::BuildPlan;
+use crate::error::Result;
+use crate::manifest::Manifest;
+use crate::options::BuildOptions;
+
 /// What a build did, and what the index can do.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
@@ -43,4 +50,56 @@ pub struct BuildReport {
     pub list_size: Option<u32>,
     /// What the user should know.
     pub warnings: Vec<String>,
+}
+
+impl BuildReport {
+    /// The report of a finished build.
+    pub(super) fn of(
+        plan: &BuildPlan,
+        options: &BuildOptions,
+        manifest: &Manifest,
+        stages: Stages,
+    ) -> Result<Self> {
+        let calibration = &manifest.calibration;
+        let k = 10.min(manifest.node_count());
+        let reachable = calibration.list_size_for(k, options.recall);
+        let mut warnings = stages.lengths.warnings();
+        warnings.extend(plan.warnings(options)?);
+        if let Err(error) = &reachable
+            && !calibration.curves.is_empty()
+        {
+            warnings.push(error.context().to_owned());
+        }
+        if let Some(dir) = options
+            .graph_from
+            .as_ref()
+            .filter(|_| plan.spec.graph.max_degree() == 0)
+        {
+            warnings.push(format!(
+                "the graph of {} was not taken over: with this memory the design has clusters and no \
+                 lists",
+                dir.display()
+            ));
+        }
+        Ok(Self {
+            nodes: manifest.node_count().into(),
+            shape: manifest.spec.shape.vectors(),
+            stored: plan.spec.shape.element,
+            seconds: stages.seconds,
+            shards: manifest.shards(),
+            relinked_nodes: stages.relinked_nodes,
+            tamed_rows: stages.lengths.tamed,
+            mean_degree: manifest.mean_degree(),
+            code_bytes: manifest.spec.storage.quantizer.code_bytes(),
+            raw_bytes: manifest.raw_bytes(),
+            index_bytes: manifest.file_bytes()?,
+            file_bytes: manifest.bytes_by_part()?,
+            temporary_bytes: u64::from(plan.cut.runs()) * temporary_bytes(plan),
+            memory_bytes: manifest.memory_bytes,
+            build_memory_bytes: plan.build_memory(),
+            best_recall_at_10: calibration.best(k).unwrap_or(0.0),
+            list_size: reachable.ok(),
+            warnings,
+        })
+    }
 }
