@@ -13,11 +13,22 @@ import os
 from importlib import import_module
 from mmap import mmap
 from typing import Any, Iterable, List, Optional, Tuple, Union
-from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 
+from ._checks import unmasked
+from ._elements import (
+    BITS,
+    DTYPE_OF,
+    ELEMENT_OF,
+    as_element,
+    cast,
+    is_float,
+    name_of,
+    numbers,
+)
+from ._paths import as_path, is_path
 from .errors import InvalidInputError
 
 #: Bytes of the rows, components per row, element type: how rows cross into Rust.
@@ -26,58 +37,6 @@ Rows = Tuple["npt.NDArray[np.uint8]", int, str]
 File = Tuple[str, str]
 #: A path, the element type of its rows, and what messages call them.
 Named = Tuple[str, str, str]
-
-#: bf16, the upper halves of float32, as the bytes they are: numpy has no numbers of that type.
-BF16 = np.dtype("V2")
-#: Bits, eight in a byte, the first in the highest, as `numpy.packbits` packs them.
-BITS = np.dtype("V1")
-DTYPE_OF = {
-    "f32": np.dtype(np.float32),
-    "f16": np.dtype(np.float16),
-    "bf16": BF16,
-    "u8": np.dtype(np.uint8),
-    "i8": np.dtype(np.int8),
-    "bit": BITS,
-}
-ELEMENT_OF = {dtype.name: element for element, dtype in DTYPE_OF.items()}
-
-
-def name_of(dtype: np.dtype[Any]) -> str:
-    """What people call a type."""
-    return {BF16: "bfloat16", BITS: "bit"}.get(dtype, dtype.name)
-
-
-def shown(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that `numbers` gives."""
-    return {BF16: DTYPE_OF["f32"], BITS: np.dtype(np.bool_)}.get(dtype, dtype)
-
-
-def numbers(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """`array` (C order) in a type that numpy can calculate with: bf16 as float32, bits as bools."""
-    if array.dtype == BITS:
-        return np.unpackbits(array.view(np.uint8), axis=-1).view(np.bool_)
-    if array.dtype != BF16:
-        return array
-    return (array.view("<u2").astype("<u4") << 16).view("<f4")
-
-
-def _is_float(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind == "f" or name_of(dtype) == "bfloat16"
-
-
-def is_path(source: object) -> bool:
-    """Whether `source` names a file."""
-    return isinstance(source, (str, os.PathLike))
-
-
-def as_path(path: Union[str, os.PathLike[str]]) -> str:
-    """`path` as text, with ``~`` for the directory of the user."""
-    return os.fspath(os.path.expanduser(path))
-
-
-def is_url(path: str) -> bool:
-    """Whether a place is in object storage."""
-    return "://" in path
 
 
 def as_vectors(source: Any, name: str) -> npt.NDArray[Any]:
@@ -143,65 +102,6 @@ def _as_rows_of(
     return _contiguous(array)
 
 
-def as_ids(source: Any) -> npt.NDArray[np.uint64]:
-    """Ids of shape ``(n,)`` as uint64; whole numbers of any type, none negative."""
-    array = np.asarray(_unmasked(_large_ids(source), "ids"))
-    if array.dtype == object and array.ndim == 0:
-        raise InvalidInputError(
-            f"ids: come as an array or a list, not as {type(source).__name__}"
-        )
-    if array.ndim != 1:
-        raise InvalidInputError(f"ids: have shape (n,), this array has shape {array.shape}")
-    if array.size and array.dtype.kind not in "iu":
-        raise InvalidInputError(
-            f"ids: must be whole numbers from 0 to 2**64 - 2, these are {array.dtype}"
-        )
-    if array.size and array.dtype.kind == "i" and array.min() < 0:
-        row = int(np.argmax(array < 0))
-        raise InvalidInputError(f"ids: row {row} has id {array[row]}: ids must not be negative")
-    return np.ascontiguousarray(array, dtype=np.uint64)
-
-
-def as_keys(source: Any) -> Union[npt.NDArray[np.uint64], List[str]]:
-    """Ids of shape ``(n,)`` as uint64, or names of rows: where they are texts or UUIDs."""
-    one = isinstance(source, (str, UUID, int, np.integer))
-    items = [source] if one else _listed(source)
-    if not items or not any(isinstance(item, (str, UUID)) for item in items):
-        return as_ids(items if one else source)
-    return [_name(row, item) for row, item in enumerate(items)]
-
-
-def _name(row: int, item: Any) -> str:
-    """The name of a row."""
-    if not isinstance(item, (str, UUID)):
-        raise InvalidInputError(f"ids: row {row} is {item!r}, others are names of rows")
-    name = str(item)
-    try:
-        name.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidInputError(f"ids: row {row} is {name!r}, which is no text: {error}") from None
-    return name
-
-
-def _listed(source: Any) -> List[Any]:
-    """The items of what may hold names; none of arrays of numbers."""
-    if getattr(getattr(source, "dtype", None), "kind", "O") in "iuf":
-        return []
-    for way in ("to_pylist", "tolist"):
-        if hasattr(source, way):
-            listed = getattr(source, way)()
-            return listed if isinstance(listed, list) else [listed]
-    return list(source) if isinstance(source, (list, tuple)) else []
-
-
-def _large_ids(source: Any) -> Any:
-    """A list with ids from 2**63 up as uint64; numpy would read it as floats, and round."""
-    whole = isinstance(source, (list, tuple)) and all(isinstance(id, int) for id in source)
-    if whole and source and min(source) >= 0 and 2**63 <= max(source) < 2**64:
-        return np.array(source, dtype=np.uint64)
-    return source
-
-
 def as_rows(array: npt.NDArray[Any]) -> Rows:
     """The bytes of `array` (C order) without a copy, with what they mean."""
     element = ELEMENT_OF[array.dtype.name]
@@ -228,12 +128,12 @@ def cast_to(source: Any, wished: np.dtype[Any], name: str) -> npt.NDArray[Any]:
     array = _as_array(source, name)
     if wished == BITS:
         return as_vectors(_as_bits(array, name), name)
-    is_number = _is_float(array.dtype) or array.dtype.kind in "iu"
+    is_number = is_float(array.dtype) or array.dtype.kind in "iu"
     if array.ndim != 2 or array.dtype == wished or not is_number:
         return as_vectors(array, name)
     with np.errstate(invalid="ignore"):
         converted = cast(array, wished)
-    if not (_is_float(array.dtype) and _is_float(wished)):
+    if not (is_float(array.dtype) and is_float(wished)):
         wrong = np.argwhere(numbers(converted) != numbers(array))
         if len(wrong):
             row, component = wrong[0]
@@ -255,22 +155,9 @@ def _mapped_file(source: Any, vectors: npt.NDArray[Any]) -> Optional[str]:
     return path if whole and known and header == source.offset else None
 
 
-def as_element(dtype: Any) -> str:
-    """The element type that `dtype` stands for; of bfloat16 its name, or that of any library."""
-    if str(dtype).rpartition(".")[2].strip("'>") == "bfloat16":
-        return "bf16"
-    if dtype in ("bit", "binary", bool, np.bool_) or dtype == BITS:
-        return "bit"
-    try:
-        return ELEMENT_OF[np.dtype(dtype).name]
-    except (KeyError, TypeError):
-        known = ", ".join(map(name_of, DTYPE_OF.values()))
-        raise InvalidInputError(f"dtype is {dtype!r}: an index holds {known}") from None
-
-
 def _as_array(source: Any, name: str) -> npt.NDArray[Any]:
     """Numpy's view of `source`, by the first protocol that fits."""
-    source = _unmasked(source, name)
+    source = unmasked(source, name)
     try:
         if not hasattr(source, "__array__") and hasattr(source, "__arrow_c_array__"):
             source = import_module("pyarrow").array(source)
@@ -286,16 +173,6 @@ def _as_array(source: Any, name: str) -> npt.NDArray[Any]:
         kind = type(source).__name__
         raise InvalidInputError(f"{name}: cannot read the {kind} as an array: {error}") from error
     return _stacked(array, name) if array.dtype == object else array
-
-
-def _unmasked(source: Any, name: str) -> Any:
-    """`source`, which hides no values: numpy would give what lies under the mask."""
-    if np.ma.is_masked(source):
-        hidden = int(np.ma.count_masked(source))
-        raise InvalidInputError(
-            f"{name}: {hidden} values are masked; fill them first, with array.filled(value)"
-        )
-    return source
 
 
 def _is_arrow_list(source: Any) -> bool:
@@ -394,25 +271,10 @@ def _as_bools(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     return array.astype(np.bool_)
 
 
-def cast(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """`array` as `dtype`; what overflows becomes infinite, and the engine names its row."""
-    with np.errstate(over="ignore"):
-        if dtype == BF16:
-            return _upper_halves(numbers(array).astype("<f4", order="C"))
-        return numbers(array).astype(dtype, order="C")
-
-
-def _upper_halves(floats: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """float32 as bf16, rounded to nearest, ties to even."""
-    bits = floats.view("<u4")
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return np.where(np.isnan(floats), 0x7FC0, rounded).astype("<u2").view(BF16)
-
-
 def _cast_rows(
     array: npt.NDArray[Any], name: str, dtype: np.dtype[Any], from_list: bool
 ) -> npt.NDArray[Any]:
-    if _is_float(array.dtype) and _is_float(dtype):
+    if is_float(array.dtype) and is_float(dtype):
         return cast(array, dtype)
     if from_list and array.dtype.kind in "iu":
         exact = cast(array, dtype)
@@ -427,50 +289,3 @@ def _cast_rows(
 def _contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """`array` in C order and little-endian, the array itself where it is so already."""
     return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-
-
-def checked_count(name: str, value: Any, limit: int = 2**32 - 1) -> int:
-    """`value` as a whole number from 0 to `limit`; the engine checks what it means."""
-    try:
-        number = int(value.__index__())
-    except AttributeError:
-        raise TypeError(f"{name} must be an int, not {type(value).__name__}") from None
-    if not 0 <= number <= limit:
-        raise InvalidInputError(f"{name} is {number}: it must be between 0 and {limit}")
-    return number
-
-
-def checked_optional(name: str, value: Optional[Any]) -> Optional[int]:
-    """`checked_count` where there is a value."""
-    return None if value is None else checked_count(name, value)
-
-
-def checked_text(name: str, value: Any) -> str:
-    """`value`, which must be a text."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a str, not {type(value).__name__}")
-    return value
-
-
-def checked_number(name: str, value: Any) -> float:
-    """`value` as a float; the engine checks what it means."""
-    if isinstance(value, (str, bytes)):
-        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
-    try:
-        return float(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a number, not {type(value).__name__}") from None
-    except OverflowError:
-        raise InvalidInputError(f"{name} is larger than any float") from None
-
-
-def as_memory(name: str, value: Any) -> Optional[str]:
-    """An amount of memory as the engine reads it: bytes, or text such as ``"200MB"``, ``"10%"``."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, (int, float, np.integer, np.floating)) and value == value // 1:
-        return str(int(value))
-    raise InvalidInputError(
-        f"{name} is {value!r}: write bytes (200_000_000), '200MB', or a share of the raw vectors "
-        "such as '10%'"
-    )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
 from decimal import Decimal
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 from uuid import UUID
 
 import numpy as np
 
-from ._arrays import as_path, is_path
+from ._paths import PathLike, as_path, is_path
 from ._sources.documents import Rows, rows_of
 from ._sources.json_lines import objects_of, packed_lines
 from .errors import InvalidInputError, NotFoundError
@@ -32,11 +31,11 @@ __all__ = [
 Filter = Union[str, bytes, Mapping[str, Any], Iterable[Union[bool, int, str, UUID]]]
 
 #: Attributes of rows: a file of JSON lines, Parquet or CSV, a table, or a mapping per row.
-Attributes = Union[str, os.PathLike[str], Iterable[Optional[Mapping[str, Any]]], Any]
+Attributes = Union[PathLike, Iterable[Optional[Mapping[str, Any]]], Any]
 
 
 #: What values of fields must be: kinds by field, or a JSON file of them.
-Schema = Union[str, os.PathLike[str], Mapping[str, str]]
+Schema = Union[PathLike, Mapping[str, str]]
 
 
 def as_documents(

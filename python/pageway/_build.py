@@ -11,18 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import (
-    as_element,
-    as_keys,
-    as_path,
-    checked_count,
-    checked_number,
-    checked_text,
-    is_path,
-)
 from ._attributes import as_documents, as_schema
+from ._checks import checked_count, checked_number, checked_text
+from ._elements import as_element
+from ._ids import as_keys
+from ._paths import PathLike, as_path, is_path
 from ._progress import Reporting
-from ._settings import PathLike, budgets, design
+from ._settings import budgets, design
 from ._sources import as_input
 from ._sources.documents import same_table
 from .errors import ExistsError, InvalidInputError, naming

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, List, Tuple
 
-from ._arrays import name_of
+from ._elements import name_of
 from .reports import Calibration
 
 if TYPE_CHECKING:

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from typing import Any, Literal, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
 from . import _native
-from ._arrays import (
-    as_memory,
-    as_path,
-    checked_count,
-    checked_number,
-    checked_optional,
-    checked_text,
-)
+from ._checks import as_memory, checked_count, checked_number, checked_optional, checked_text
+from ._paths import PathLike, as_path
 from .errors import InvalidInputError, PagewayWarning
 
-PathLike = Union[str, os.PathLike[str]]
 Memory = Union[str, int]
 #: A share of the distance, or ``"any"``.
 Tolerance = Union[str, float]

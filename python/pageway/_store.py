@@ -12,9 +12,9 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import as_path, is_path
 from ._attributes import Filter
-from ._settings import Metric, PathLike
+from ._paths import PathLike, as_path, is_path
+from ._settings import Metric
 from .building import create
 from .errors import InvalidInputError
 from .index import Index, open
@@ -23,7 +23,7 @@ from .results import Row
 __all__ = ["Closes", "Hit", "Place", "Store", "similarity"]
 
 #: The directory of an index, or an index that is open.
-Place = Union[str, os.PathLike[str], Index]
+Place = Union[PathLike, Index]
 
 #: Rows of a page when all that match are read.
 _PAGE = 256

@@ -8,8 +8,10 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import as_keys, checked_count, numbers
 from ._attributes import Filter, as_filter, from_json
+from ._checks import checked_count
+from ._elements import numbers
+from ._ids import as_keys
 from ._sources.batches import Batch
 from .errors import InvalidInputError, naming
 from .results import Row, RowPage, as_given, as_known

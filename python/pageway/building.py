@@ -9,16 +9,11 @@ from typing import Any, List, Optional, cast
 import numpy as np
 
 from . import _native
-from ._arrays import (
-    as_element,
-    as_memory,
-    as_path,
-    checked_count,
-    checked_optional,
-    checked_text,
-)
 from ._attributes import Attributes, Schema, as_schema
 from ._build import carry_out, refuse_to_replace
+from ._checks import as_memory, checked_count, checked_optional, checked_text
+from ._elements import as_element
+from ._paths import PathLike, as_path
 from ._progress import ProgressWish
 from ._settings import (
     DEFAULTS,
@@ -26,7 +21,6 @@ from ._settings import (
     Memory,
     Metric,
     Overrides,
-    PathLike,
     PresetName,
     SegmentCut,
     optional_text,

@@ -12,10 +12,13 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 import numpy as np
 
 from . import _native
-from ._arrays import DTYPE_OF, as_keys, as_path, as_rows, as_vectors_of, checked_text
+from ._arrays import as_rows, as_vectors_of
 from ._attributes import Attributes, Filter, as_documents, as_fields, as_filter
+from ._checks import checked_text
+from ._elements import DTYPE_OF
+from ._ids import as_keys
+from ._paths import PathLike, as_path
 from ._progress import ProgressWish, Reporting
-from ._settings import PathLike
 from ._sources import as_whole
 from ._sources.recognise import apart, is_list_of_parts
 from .errors import InvalidInputError

@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import checked_count
+from ._checks import checked_count
 from .errors import InvalidInputError
 from .results import Ids, SearchResult
 

@@ -9,55 +9,29 @@ from __future__ import annotations
 import json
 import os
 from types import TracebackType
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, TypeVar, Union, cast
+from typing import Any, Optional, Tuple, Type, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _native
-from ._arrays import (
-    as_path,
-    as_queries,
-    as_rows,
-    checked_count,
-    is_url,
-    name_of,
-    shown,
-)
 from ._asynchronous import Asynchronous
-from ._attributes import Filter, as_filter, from_json
+from ._elements import name_of, shown
+from ._measuring import Measured
 from ._notebook import Notebook
+from ._paths import PathLike, as_path, is_url
 from ._progress import LOG, ProgressWish, Reporting
-from ._settings import (
-    Memory,
-    Metric,
-    PathLike,
-    Tolerance,
-    cache_options,
-    one_size,
-    open_options,
-    range_options,
-    search_options,
-    update_options,
-    warn_of_limit,
-)
+from ._searching import Searching
+from ._settings import Memory, Metric, cache_options, one_size, open_options, update_options
 from ._vectors import StoredVectors
 from .changing import Changing
 from .errors import InvalidInputError, naming
-from .reports import BuildReport, Calibration, IndexStats
-from .results import (
-    PublishReport,
-    RangeResult,
-    RecallReport,
-    SearchResult,
-    VerifyReport,
-    as_known,
-)
+from .reports import BuildReport, IndexStats
+from .results import PublishReport, VerifyReport
 
 __all__ = ["Index", "open", "publish", "verify"]
 
 
-class Index(Changing, StoredVectors, Asynchronous, Notebook):
+class Index(Searching, Changing, StoredVectors, Measured, Asynchronous, Notebook):
     """An index that is open for searching, and where it is writable, for changes.
 
     Made by `pageway.build`, `pageway.create` or `pageway.open`.
@@ -82,215 +56,6 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         self._settings = settings
         self._place = native.path if is_url(native.path) else os.path.abspath(native.path)
         self.build_report = None
-
-    def search(
-        self,
-        q: Any,
-        k: int = 10,
-        *,
-        recall: Optional[float] = None,
-        list_size: Optional[int] = None,
-        beam: Optional[int] = None,
-        threads: int = 0,
-        tolerance: Tolerance = 0.0,
-        timeout: Optional[float] = None,
-        effort: Optional[int] = None,
-        filter: Optional[Filter] = None,
-        with_attributes: bool = False,
-        strategy: Optional[str] = None,
-    ) -> SearchResult:
-        """Finds the `k` nearest vectors of one query or many.
-
-        Many queries at once are much faster than one at a time: their reads overlap.
-
-        Parameters
-        ----------
-        q : array_like, shape (d,) or (n, d)
-            Queries in the element type of the index. Floats are cast to the float type of the
-            index; bytes and floats are never mixed. Must not be written to while the search runs.
-        k : int
-            Neighbours per query, from 1 to ``len(index)``.
-        recall : float, optional
-            Recall@k to reach on average, 0.95 by default. The calibration of the index turns it
-            into a list size.
-        list_size : int, optional
-            Candidate list size (L), instead of `recall`; below `k` it means `k`. Larger finds more
-            and reads more.
-        beam : int, optional
-            Reads per round (W), instead of the index's own.
-        threads : int
-            Threads that share the queries; 0 for those that `open` set aside.
-        tolerance : float or "any"
-            How far off a returned distance may be, as a share of it: 0 is exact. Where codes are
-            sure that a vector is an answer, and of its distance within this, their estimate is
-            returned, which saves a read; ``errors`` of the result says how far off it may be.
-            ``"any"`` takes every estimate of a sure answer.
-        timeout : float, optional
-            Seconds that the whole call may take, waiting for memory that other searches hold
-            included. Without it there is no bound.
-        effort : int, optional
-            The older name of `list_size`; only one of them can be given.
-        filter : str, mapping, bytes, or iterable of int or bool, optional
-            What rows must be to be found: an expression (``"lang = 'de' and year >= 2020"``), a
-            filter of Qdrant's as a dict, ids, or a mask: a bool for each id, from 0 on; of names
-            10,000 at most. A set of ids is asked for each row, which reads all their ids. With m
-            rows that match, min(k, m) are returned and the other places hold -1.
-        with_attributes : bool
-            Whether to read the attributes of what is found.
-        strategy : {"walk", "scan-codes", "scan-vectors"}, optional
-            How rows that match the filter are searched, whatever it costs; the cheaper way unless
-            given. ``result.filter`` says which it was, and what each would cost.
-
-        Returns
-        -------
-        SearchResult
-            Unpacks as ``ids, distances``, of shape (k,) or (n, k).
-
-        Raises
-        ------
-        InvalidInputError
-            Queries of another dimension or type, NaN, a zero query under cosine, `k` out of range,
-            `recall` and `list_size` together, or a closed index.
-        UnsupportedError
-            A recall that the index cannot reach.
-        TimedOutError
-            No answer within `timeout`.
-        CorruptError, StorageError
-            A page that is damaged or cannot be read.
-        KeyboardInterrupt
-            Ctrl-C during a large batch.
-        """
-        queries = as_queries(q, self._native.dimension, self._dtype)
-        size = one_size(list_size, effort)
-        options = search_options(k, recall, size, beam, threads, tolerance, timeout, strategy)
-        among = as_filter(filter), with_attributes
-        with naming(self.path):
-            found = self._native.search(as_rows(queries), options, among)
-        shape = (*queries.shape[:-1], options["k"])
-        ids, distances = found.ids.reshape(shape), found.distances.reshape(shape)
-        errors = found.errors.reshape(shape)
-        result = SearchResult(ids, distances, _stats(found, queries), found.settings, errors)
-        result.expected_recall, result.unlike = found.expected_recall, found.unlike
-        return _with_attributes(result, found)
-
-    def range(
-        self,
-        queries: Any,
-        radius: float,
-        *,
-        list_size: int = 20,
-        limit: Optional[int] = None,
-        beam: Optional[int] = None,
-        threads: int = 0,
-        tolerance: Tolerance = 0.0,
-        timeout: Optional[float] = None,
-        filter: Optional[Filter] = None,
-        with_attributes: bool = False,
-        strategy: Optional[str] = None,
-    ) -> RangeResult:
-        """Finds every vector within a radius of each query, as far as the walk gets to them.
-
-        The candidate list grows for as long as at least half of it lies within the radius, so the
-        cost follows the number of results: about a page read per result and place of the list,
-        fewer where results share pages.
-
-        Parameters
-        ----------
-        queries : array_like, shape (n, d) or (d,)
-            As for `search`.
-        radius : float
-            Largest distance of a result, in the unit of the distances that `search` returns:
-            squared for L2, negated for the inner product, one minus the cosine for cosine. Rounded
-            to float32.
-        list_size : int
-            Candidate list size (L) to begin with, from 1 to 100,000. Larger misses less.
-        limit : int, optional
-            Results per query at most, the nearest ones, and what the list may grow to: 1 to
-            100,000, in memory that `open` set aside. 10,000 by default, with a warning where it cuts.
-        tolerance : float or "any"
-            How far off distances may be, as for `search`.
-        beam, threads, timeout, with_attributes, strategy
-            As for `search`.
-        filter : str, mapping, bytes, or iterable of int or bool, optional
-            As for `search`. Rows that match and lie within may be missed, as without one.
-
-        Returns
-        -------
-        RangeResult
-            Unpacks as ``lims, ids, distances``: the results of query ``i`` are
-            ``ids[lims[i] : lims[i + 1]]``, nearest first.
-
-        Raises
-        ------
-        InvalidInputError
-            Queries as for `search`; a radius that is no number; sizes out of range, or too large
-            for the memory that `open` set aside.
-        TimedOutError
-            No answer within `timeout`.
-        CorruptError, StorageError
-            A page that is damaged or cannot be read.
-        KeyboardInterrupt
-            Ctrl-C.
-
-        Examples
-        --------
-        >>> lims, ids, distances = index.range(queries, radius=6.0)
-        >>> len(lims) == len(queries) + 1, bool((distances <= 6.0).all())
-        (True, True)
-        """
-        rows = as_queries(queries, self._native.dimension, self._dtype)
-        options = range_options(
-            radius, list_size, limit, beam, threads, tolerance, timeout, strategy
-        )
-        among = as_filter(filter), with_attributes
-        with naming(self.path):
-            found = self._native.search(as_rows(rows), options, among)
-        results = (found.lims, found.ids, found.distances)
-        stats = _stats(found, rows)
-        result = RangeResult(results, found.errors, stats, found.settings, found.truncated)
-        warn_of_limit(limit, found.truncated)
-        return _with_attributes(result, found)
-
-    def count(self, filter: Filter) -> int:
-        """How many rows match a filter, exactly.
-
-        Parameters
-        ----------
-        filter : str, mapping, bytes, or iterable of int or bool
-            As for `search`.
-
-        Returns
-        -------
-        int
-
-        Raises
-        ------
-        InvalidInputError
-            A filter that makes no sense, or an expression on a field that no row has.
-        UnsupportedError
-            An index without attributes.
-
-        Examples
-        --------
-        >>> index.count([0, 1, 2])
-        3
-
-        Of an index with attributes ``index.count("lang = 'de' and year >= 2020")``.
-        """
-        matching = as_filter(filter)
-        assert matching is not None
-        with naming(self.path):
-            return self._native.count(matching)
-
-    def fields(self) -> Dict[str, Tuple[List[str], int]]:
-        """The fields of attributes: by path the kinds of values and how many are different.
-
-        Returns
-        -------
-        dict of str to (list of str, int)
-        """
-        with naming(self.path):
-            return {path: (kinds, values) for path, kinds, values in self._native.fields()}
 
     def switch(
         self,
@@ -339,106 +104,6 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         with naming(place):
             return Index(self._native.switch(place, options), options)
 
-    def measure_recall(
-        self,
-        queries: Any = None,
-        k: int = 10,
-        recall: Optional[float] = None,
-        effort: Optional[int] = None,
-        *,
-        list_size: Optional[int] = None,
-        filter: Optional[Filter] = None,
-        rows: int = 200,
-        progress: ProgressWish = False,
-    ) -> RecallReport:
-        """Measures the recall@k that a search with these settings has now on these queries.
-
-        The exact answer comes from a scan of all vectors, rows that came or went since the build
-        included: a pass over the whole index, within the memory of searches.
-
-        Parameters
-        ----------
-        queries : array_like, shape (n, d) or (d,), optional
-            As for `search`. Without them rows of the index stand for queries, each of which does
-            not find itself.
-        k, recall, list_size, effort, filter
-            As for `search`; a filter needs queries.
-        rows : int
-            How many rows of the index stand for queries.
-        progress : bool or callable
-            As for `build`.
-
-        Returns
-        -------
-        RecallReport
-
-        Raises
-        ------
-        InvalidInputError, CorruptError, StorageError
-            As `search`.
-        """
-        own = None
-        if queries is not None:
-            own = as_rows(as_queries(queries, self._native.dimension, self._dtype))
-        options = search_options(k, recall, one_size(list_size, effort))
-        how = (options, checked_count("rows", rows))
-        with Reporting(progress) as callback:
-            found = self._native.measure_recall(own, how, as_filter(filter), callback)
-        return RecallReport(**found)
-
-    def calibrate(
-        self,
-        queries: Optional[npt.ArrayLike] = None,
-        *,
-        k: Union[int, Sequence[int]] = (),
-        calibration_queries: int = 500,
-        seed: int = 42,
-        progress: ProgressWish = False,
-    ) -> Calibration:
-        """Measures recall anew and stores it in the index, which needs no rebuild.
-
-        What ``recall=`` of a search is read off. A build measures it on rows of the data, held
-        out; queries that are unlike the data miss more, and some hundred of them say how much.
-        Takes one pass over the index and some thousand searches. Other processes use it once they
-        open or `refresh` the index. Lists that the memory of this index has no room for are not
-        measured.
-
-        Parameters
-        ----------
-        queries : array_like, shape (n, d), optional
-            Queries such as will be asked (`recent_queries`); held-out rows where absent.
-        k : int or sequence of int, optional
-            Numbers of neighbours to measure beside 1, 10, 30, 100, 300 and 1000. Between measured
-            ones list sizes are interpolated.
-        calibration_queries : int
-            Queries to measure with at most, evenly drawn.
-        seed : int
-            Of the draw.
-        progress : bool or callable
-            As for `build`.
-
-        Returns
-        -------
-        dict (`pageway.reports.Calibration`)
-
-        Raises
-        ------
-        InvalidInputError
-            For no queries, or queries of another shape.
-        BusyError
-            Where a writer has the index.
-        UnsupportedError
-            For an index with dead rows.
-        """
-        rows = None
-        if queries is not None:
-            rows = as_rows(as_queries(queries, self._native.dimension, self._dtype))
-        ranks = [int(k)] if isinstance(k, (int, np.integer)) else [int(one) for one in k]
-        with Reporting(progress) as callback:
-            options = (ranks, calibration_queries, seed)
-            calibration: Calibration = json.loads(self._native.calibrate(rows, options, callback))
-        return calibration
-
     def stats(self) -> IndexStats:
         """What the index is and what it holds: everything ``pageway inspect`` prints.
 
@@ -460,12 +125,6 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
     def verify(self, *, progress: ProgressWish = False) -> VerifyReport:
         """Reads and checks every page of the index. See `pageway.verify`."""
         return verify(self.path, progress=progress)
-
-    @property
-    def calibration(self) -> Calibration:
-        """What the build or `calibrate` measured: recall and page reads by k and list size."""
-        calibration: Calibration = json.loads(self._native.calibration())
-        return calibration
 
     @property
     def path(self) -> str:
@@ -680,21 +339,3 @@ def publish(path: PathLike, url: str, *, progress: ProgressWish = False) -> Publ
     place = as_path(path)
     with naming(place), Reporting(progress, f"publish {place}") as callback:
         return PublishReport(**json.loads(_native.publish(place, url, callback)))
-
-
-_Result = TypeVar("_Result", SearchResult, RangeResult)
-
-
-def _with_attributes(result: _Result, found: _native.Answers) -> _Result:
-    """What was found, with its attributes and what the filter did."""
-    result.ids = as_known(result.ids, found.names)
-    result.attributes = from_json(found.attributes)
-    result.filter = json.loads(found.filter) if found.filter else None
-    return result
-
-
-def _stats(found: _native.Answers, queries: npt.NDArray[Any]) -> Dict[str, npt.NDArray[np.uint64]]:
-    """The counters of all queries; of one query, without the axis of the queries."""
-    if queries.ndim > 1:
-        return found.stats
-    return {name: column[0] for name, column in found.stats.items()}

@@ -7,9 +7,8 @@ from inspect import signature
 from typing import Any, Union, cast
 
 from . import _native
-from ._arrays import as_path
 from ._build import carry_out
-from ._settings import PathLike
+from ._paths import PathLike, as_path
 from .building import build
 from .errors import InvalidInputError
 from .reports import StepReport

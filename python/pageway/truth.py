@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from . import _native
-from ._arrays import checked_count, checked_text
+from ._checks import checked_count, checked_text
 from ._progress import ProgressWish, Reporting
 from ._settings import Metric
 from ._sources import as_input

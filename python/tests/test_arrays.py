@@ -4,10 +4,11 @@ import sys
 import types
 
 import numpy as np
-import pytest
-
 import pageway
-from pageway._arrays import as_ids, as_memory, as_queries, as_rows, as_source, as_vectors
+import pytest
+from pageway._arrays import as_queries, as_rows, as_source, as_vectors
+from pageway._checks import as_memory
+from pageway._ids import as_ids
 
 ROWS = np.arange(60, dtype=np.float32).reshape(12, 5)
 

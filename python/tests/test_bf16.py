@@ -3,7 +3,8 @@
 import numpy as np
 import pageway
 import pytest
-from pageway._arrays import BF16, cast, cast_to, numbers
+from pageway._arrays import cast_to
+from pageway._elements import BF16, cast, numbers
 
 DRAW = np.random.default_rng(5)
 ROWS = DRAW.normal(size=(600, 16)).astype(np.float32)

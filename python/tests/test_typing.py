@@ -16,11 +16,16 @@ from pageway import _native
 PACKAGE = Path(pageway.__file__).parent
 
 
+def members_of_index():
+    """By name the members that `Index` and the classes it is made of define."""
+    return {name: member for part in pageway.Index.__mro__[-2::-1] for name, member in vars(part).items()}
+
+
 def test_every_public_name_exists_and_is_documented():
     for name in pageway.__all__:
         value = getattr(pageway, name)
         assert name == "__version__" or inspect.getdoc(value), name
-    for name, member in vars(pageway.Index).items():
+    for name, member in members_of_index().items():
         if not name.startswith("_") and name != "build_report":
             assert inspect.getdoc(member), name
 
@@ -28,7 +33,7 @@ def test_every_public_name_exists_and_is_documented():
 def test_every_public_function_states_its_types():
     functions = [pageway.build, pageway.open, pageway.verify, pageway.ground_truth]
     functions += [pageway.presets]
-    functions += [member for name, member in vars(pageway.Index).items() if inspect.isfunction(member)]
+    functions += [member for member in members_of_index().values() if inspect.isfunction(member)]
     for function in functions:
         signature = inspect.signature(function)
         assert signature.return_annotation is not inspect.Signature.empty, function
@@ -47,7 +52,7 @@ def test_every_native_name_has_a_declaration():
     assert {name for name in vars(_native.Index) if not name.startswith("__")} <= members
 
 
-WITH_EXAMPLES = ["", ".building", ".steps", ".index", ".results", "._vectors", "._asynchronous", "._share"]
+WITH_EXAMPLES = ["", ".building", ".steps", ".index", ".results", "._searching", "._vectors", "._asynchronous", "._share"]
 SHIMS = [".compat.faiss", ".compat.hnswlib", ".compat.diskannpy"]
 
 

@@ -156,13 +156,18 @@ mod tests {
         }
     }
 
+    #[track_caller]
+    fn assert_edits<const N: usize>(cases: [(Edit, Value, Value); N]) {
+        for (edit, before, after) in cases {
+            let mut changed = document(before.clone());
+            edit.apply(&mut changed);
+            assert_eq!(Value::Object(changed), after, "{edit:?} of {before}");
+        }
+    }
+
     #[test]
-    fn edits_do_what_they_say() {
-        let remove = |paths: &[&str]| {
-            let path = |path: &&str| Path::parse(path).unwrap();
-            Edit::Remove(paths.iter().map(path).collect())
-        };
-        let cases = [
+    fn whole_documents_are_changed() {
+        assert_edits([
             (
                 Edit::Set {
                     at: None,
@@ -172,14 +177,26 @@ mod tests {
                 json!({"a": {"x": 1, "n": null}, "d": 4}),
             ),
             (
-                set_at("a[].b", json!({"x": null, "y": 2})),
-                json!({"a": [{"b": {"x": 1}}, {}]}),
-                json!({"a": [{"b": {"y": 2}}, {"b": {"y": 2}}]}),
-            ),
-            (
                 Edit::Overwrite(document(json!({"z": null}))),
                 json!({"a": 1}),
                 json!({"z": null}),
+            ),
+            (
+                Edit::Overwrite(document(json!({"z": 1}))),
+                json!({"a": 1}),
+                json!({"z": 1}),
+            ),
+            (Edit::Clear, json!({"a": 1}), json!({})),
+        ]);
+    }
+
+    #[test]
+    fn fields_are_set_where_a_path_leads() {
+        assert_edits([
+            (
+                set_at("a[].b", json!({"x": null, "y": 2})),
+                json!({"a": [{"b": {"x": 1}}, {}]}),
+                json!({"a": [{"b": {"y": 2}}, {"b": {"y": 2}}]}),
             ),
             (
                 set_at("a", json!({"x": 1})),
@@ -216,11 +233,16 @@ mod tests {
                 json!({"a": 3}),
                 json!({"a": []}),
             ),
-            (
-                Edit::Overwrite(document(json!({"z": 1}))),
-                json!({"a": 1}),
-                json!({"z": 1}),
-            ),
+        ]);
+    }
+
+    #[test]
+    fn what_paths_name_is_removed() {
+        let remove = |paths: &[&str]| {
+            let path = |path: &&str| Path::parse(path).unwrap();
+            Edit::Remove(paths.iter().map(path).collect())
+        };
+        assert_edits([
             (
                 remove(&["a.b", "c", "no.where", "l[].k", "l[1].j"]),
                 json!({"a": {"b": 1, "d": 2}, "c": 3, "l": [{"k": 1}, {"k": 2, "j": 3}]}),
@@ -231,12 +253,6 @@ mod tests {
                 json!({"m": [1, 2], "n": [3], "o": [[4], [5]]}),
                 json!({"m": [1, 2], "n": [], "o": [[], [5]]}),
             ),
-            (Edit::Clear, json!({"a": 1}), json!({})),
-        ];
-        for (edit, before, after) in cases {
-            let mut changed = document(before.clone());
-            edit.apply(&mut changed);
-            assert_eq!(Value::Object(changed), after, "{edit:?} of {before}");
-        }
+        ]);
     }
 }

@@ -9,7 +9,7 @@ import json
 import os
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
-from .._arrays import as_path, is_path
+from .._paths import as_path, is_path
 from ..errors import InvalidInputError
 from . import arrow, spmat
 from .batches import BATCH_ROWS_MAX, library

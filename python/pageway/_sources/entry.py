@@ -9,9 +9,10 @@ from typing import Any, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
-from .._arrays import DTYPE_OF, ELEMENT_OF, File, Named
+from .._arrays import File, Named, as_rows, as_source
 from .._arrays import Rows as NativeRows
-from .._arrays import as_element, as_rows, as_source, is_path
+from .._elements import DTYPE_OF, ELEMENT_OF, as_element
+from .._paths import is_path
 from ..errors import InvalidInputError
 from .batches import Batches
 from .recognise import recognised

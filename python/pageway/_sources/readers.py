@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, List, Optional, Sequence, Union
 
-from .._arrays import as_path
-from .._settings import PathLike
+from .._paths import PathLike, as_path
 from . import arrow, hdf5, json_lines, qdrant
 from .batches import Batches, library
 

@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
 
-from .._arrays import as_path, is_path
+from .._paths import as_path, is_path
 from ..errors import InvalidInputError
 from . import arrow, frames, hdf5, json_lines
 from .batches import Batch, Batches, library

@@ -7,10 +7,11 @@ from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .._arrays import BITS, as_keys, as_vectors, cast_to
+from .._arrays import as_vectors, cast_to
+from .._elements import BITS
+from .._ids import as_keys
 from ..errors import InvalidInputError
 from .batches import Batch
-
 
 #: Ids of rows, or their names.
 Keys = Union[npt.NDArray[np.uint64], List[str]]

@@ -24,7 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import building
-from .._arrays import as_ids, is_path
+from .._ids import as_ids
+from .._paths import is_path
 from .._settings import Metric
 from ..errors import InvalidInputError, UnsupportedError
 from ..index import open as open_index

@@ -10,9 +10,9 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, cast
 
 import ray
 
-from .._arrays import as_path, is_path
 from .._build import refuse_to_replace
-from .._settings import Metric, PathLike, SegmentCut
+from .._paths import PathLike, as_path, is_path
+from .._settings import Metric, SegmentCut
 from ..errors import BusyError, InvalidInputError
 from ..reports import BuildReport
 from .process import LostProcessError, run_step

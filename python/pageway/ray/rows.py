@@ -10,7 +10,9 @@ from typing import Any, Dict, List, NamedTuple, Optional
 import numpy as np
 import ray
 
-from .. import _arrays
+from .._arrays import as_vectors
+from .._ids import as_ids
+from .._paths import as_path, is_path
 from ..errors import InvalidInputError
 
 #: What the engine streams as it is.
@@ -31,13 +33,13 @@ def row_files(
     source: Any, work: str, column: Optional[str], id_column: Optional[str]
 ) -> RowFiles:
     """The files of a source; those that are made lie in `work`, and stay for a build that goes on."""
-    if _arrays.is_path(source):
-        return _of_path(_arrays.as_path(source), work, column, id_column)
+    if is_path(source):
+        return _of_path(as_path(source), work, column, id_column)
     if isinstance(source, ray.data.Dataset):
         return _of_dataset(source, work, column, id_column)
     if column is not None or id_column is not None:
         raise InvalidInputError("an array has no columns: leave column and id_column away")
-    vectors = _arrays.as_vectors(source, "dataset")
+    vectors = as_vectors(source, "dataset")
     path = os.path.join(work, "rows.npy")
     _write_whole(path, vectors)
     return RowFiles(path, None)
@@ -62,10 +64,10 @@ def write_ids(ids: Any, work: str) -> Optional[str]:
     """The file of ids that were given beside the rows."""
     if ids is None:
         return None
-    if _arrays.is_path(ids):
-        return os.path.abspath(_arrays.as_path(ids))
+    if is_path(ids):
+        return os.path.abspath(as_path(ids))
     path = os.path.join(work, "ids.npy")
-    _write_whole(path, _arrays.as_ids(ids))
+    _write_whole(path, as_ids(ids))
     return path
 
 
@@ -73,10 +75,10 @@ def write_queries(queries: Any, work: str) -> Optional[str]:
     """The file of example queries."""
     if queries is None:
         return None
-    if _arrays.is_path(queries):
-        return os.path.abspath(_arrays.as_path(queries))
+    if is_path(queries):
+        return os.path.abspath(as_path(queries))
     path = os.path.join(work, "queries.npy")
-    _write_whole(path, _arrays.as_vectors(queries, "queries"))
+    _write_whole(path, as_vectors(queries, "queries"))
     return path
 
 
@@ -135,11 +137,11 @@ def _of_dataset(
 def _write_part(
     batch: Dict[str, Any], folder: str, column: str, id_column: Optional[str]
 ) -> Dict[str, Any]:
-    vectors = _arrays.as_vectors(list(batch[column]), column)
+    vectors = as_vectors(list(batch[column]), column)
     path = os.path.join(folder, f"part-{uuid.uuid4().hex}")
     np.save(f"{path}.rows.npy", vectors)
     if id_column is not None:
-        np.save(f"{path}.ids.npy", _arrays.as_ids(batch[id_column]))
+        np.save(f"{path}.ids.npy", as_ids(batch[id_column]))
     return {
         "path": [path],
         "rows": [len(vectors)],

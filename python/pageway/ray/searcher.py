@@ -11,8 +11,8 @@ import ray
 
 import pageway
 
-from .._arrays import as_path, is_url
-from .._settings import Memory, PathLike
+from .._paths import PathLike, as_path, is_url
+from .._settings import Memory
 
 __all__ = ["batch_search"]
 

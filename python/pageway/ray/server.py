@@ -9,8 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 import ray
 
-from .._arrays import as_path
-from .._settings import PathLike
+from .._paths import PathLike, as_path
 from ..errors import InvalidInputError
 from .archive import archive
 from .head import Head

@@ -1,4 +1,4 @@
-//! A segment that is added to an index: built as all are, of the design that is there.
+//! A segment that is added to an index, built by the same stages and in the design of the index.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use pageway_store::{FileEntry, Vfs};
 use pageway_types::{ElementType, Progress, RowId};
 
 use super::attributes::{AttributeBuild, DocumentsById};
-use super::budget::{BuildKind, BuildPlan, BuildThreads, GraphPlan};
 use super::calibrate::held_out_rows;
 use super::choose::{OrRefused, Refused};
 use super::course::Course;
 use super::cut::Cut;
+use super::disk::{index_disk_bytes, peak_temporary_bytes, temporary_bytes};
 use super::encode::{CodebookFile, Quantizers};
 use super::ids::IdFile;
 use super::order::NodeOrder;
 use super::pipeline::{Pipeline, Stages};
+use super::plan::{BuildKind, BuildPlan, BuildThreads, GraphPlan};
 use super::rewrite::KeptLists;
-use super::whole::{index_disk_bytes, peak_temporary_bytes, temporary_bytes};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
@@ -34,13 +34,13 @@ const ID_DISK_BYTES: u64 = 12 + 20;
 /// Rows that a quantizer is trained on at most.
 const SAMPLE_ROWS: u64 = 65_536;
 
-/// Rows that a partition is planned with, where nothing is trained.
+/// Rows that a partition is planned with, if no quantizer is trained.
 const PARTITION_ROWS: u64 = 8192;
 
-/// Rows that stand in for queries where a segment is calibrated, and where memory holds fewer.
+/// Rows that stand in for queries of a calibration: the usual number, and the least one.
 pub(crate) const CALIBRATION_QUERIES: [u32; 2] = [500, 200];
 
-/// What a segment is made of, and within what.
+/// A segment to build: its rows, design and limits.
 pub(crate) struct Addition<'a> {
     pub(crate) vfs: &'a Arc<dyn Vfs>,
     pub(crate) dir: &'a Path,
@@ -48,22 +48,22 @@ pub(crate) struct Addition<'a> {
     pub(crate) generation: u64,
     /// Rows with their ids, in the element type that they are stored in.
     pub(crate) input: &'a BuildInput<'a>,
-    /// Their attributes, where they have any.
+    /// Their attributes, if any.
     pub(crate) documents: Option<&'a dyn DocumentsById>,
-    /// The design of the index, in the element type that it takes and gives.
+    /// The design of the index, with the element type of its rows as given.
     pub(crate) spec: &'a IndexSpec,
-    /// The segment whose quantizers are taken over; trained where absent.
+    /// The segment whose quantizers are taken over; `None` trains them.
     pub(crate) donor: Option<Source<'a>>,
     pub(crate) limits: AdditionLimits,
-    /// Rows that stand in for queries where recall is measured on it; none where it is not.
+    /// Rows that stand in for queries, if the segment is calibrated; 0 if not.
     pub(crate) calibration_queries: u32,
-    /// Segments that the rows come from, where their lists are to be kept or joined if memory is
-    /// enough.
+    /// Segments that the rows come from, if their lists are to be kept or joined, as far as memory
+    /// is enough.
     pub(crate) kept: Option<KeptLists<'a>>,
     pub(crate) progress: &'a dyn Progress,
 }
 
-/// What the build of an added segment may take.
+/// Memory limits of the build of an added segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AdditionLimits {
     /// Memory of the build.
@@ -77,7 +77,7 @@ pub(crate) struct AdditionLimits {
 pub(crate) struct Added {
     pub(crate) entry: SegmentEntry,
     pub(crate) calibration: Option<Calibration>,
-    /// Rows that were in no segment before, unless it is of the rows of others.
+    /// Rows that are new to the segment: all, unless it is one that took more rows.
     pub(crate) came: u32,
     /// Bytes of its files that were written.
     pub(crate) written_bytes: u64,
@@ -165,7 +165,7 @@ impl Addition<'_> {
         }
     }
 
-    /// Writes the attributes of the rows, which are known by their ids, where they have any.
+    /// Writes the attributes of the rows, given by id, if there are any.
     fn attributes(&self, entry: &SegmentEntry) -> Result<Option<AttributeFiles>> {
         let Some(documents) = self.documents else {
             return Ok(None);
@@ -218,7 +218,7 @@ pub(crate) struct AdditionSize {
     pub(crate) resident: bool,
     /// Whether quantizers are taken over.
     pub(crate) has_donor: bool,
-    /// Rows that stand in for queries where recall is measured.
+    /// Rows that stand in for queries, if it is calibrated; 0 if not.
     pub(crate) calibration_queries: u32,
 }
 
@@ -239,7 +239,7 @@ pub(crate) fn check_addition(
     let check = |spec: &IndexSpec| plan(spec, (size.rows, size.resident), kind, limits);
     check(spec)?;
     if spec.shape.element == ElementType::F32 {
-        // What it is stored in is known when its rows are.
+        // Whether it can be stored as f16 is known only once its rows are read.
         let mut narrowed = spec.clone();
         narrowed.shape.element = ElementType::F16;
         check(&narrowed)?;
@@ -264,8 +264,7 @@ fn options_of(spec: &IndexSpec, kind: BuildKind) -> BuildOptions {
     }
 }
 
-/// The design of an index, for a segment of `rows` rows that is added to it: with ids beside its
-/// rows.
+/// The design of an index for a segment of `rows` rows that is added to it: records have ids.
 pub(crate) fn added_spec(spec: &IndexSpec, rows: u32) -> IndexSpec {
     let mut spec = spec.clone();
     spec.storage.ids = IdStorage::InRecord;
@@ -274,8 +273,8 @@ pub(crate) fn added_spec(spec: &IndexSpec, rows: u32) -> IndexSpec {
     spec
 }
 
-/// The plan of an added segment: of the design of the index; or, where memory does not hold its
-/// graph, with nodes in the order of the data, so that the graph can be built in shards.
+/// The plan of an added segment, in the design of the index. If memory does not hold its graph,
+/// nodes are in the order of the data, so that the graph can be built in shards.
 pub(super) fn plan(
     spec: &IndexSpec,
     size: (u32, bool),

@@ -1,10 +1,10 @@
-//! The rows of a build in an order in which the runs that become segments are near together.
+//! An order of the rows of a build in which each run that becomes a segment holds near rows.
 //!
 //! ```text
 //! rows -deal-> cells -by halves-> cells in order -cut-> runs of equal length: a segment each
 //! ```
-//! A run has the cells that lie in it whole, and a part of those that its ends lie in. Inside of a
-//! run rows stay in the order of the data, so that they are read forward.
+//! A run has whole cells, and a part of the cell at each end. Inside a run, rows stay in the order
+//! of the data, so they are read forward.
 
 use std::io;
 use std::ops::Range;
@@ -12,8 +12,8 @@ use std::ops::Range;
 use pageway_graph::{Partition, PartitionSpec, divide};
 use pageway_types::{VectorRead, VectorShape};
 
-use super::budget::BuildPlan;
 use super::deal::Deal;
+use super::plan::BuildPlan;
 use crate::error::Result;
 use crate::options::BuildInput;
 use crate::source::{IdRead, TextRead};
@@ -21,14 +21,14 @@ use crate::storage::Region;
 
 /// Rows that a cell takes at most, in shares of the mean.
 const FILL: f64 = 1.5;
-/// Rows between two that are rather read than left out, of texts.
+/// Texts between two wanted ones that are read rather than skipped, at most.
 const TEXT_GAP: u32 = 16;
 
 /// An order of rows, and where the rows of each run of it lie.
 pub(super) struct Arrangement {
     /// Row of the data, by row of the index.
     order: Vec<u32>,
-    /// Of each segment.
+    /// The region of each segment.
     pub(super) regions: Vec<Region>,
 }
 
@@ -74,13 +74,13 @@ impl Arrangement {
         Self { order, regions }
     }
 
-    /// Rows of the data that so many rows of the index are.
+    /// The rows of the data of a run of the index.
     pub(super) fn run(&self, run: &Range<u32>) -> &[u32] {
         let rows = run.start as usize..run.end as usize;
         self.order.get(rows).unwrap_or_default()
     }
 
-    /// The rows of `input` in this order. Rows without ids have their numbers in `input` as such.
+    /// The rows of `input` in this order. Rows without ids get their numbers in `input` as ids.
     pub(super) fn rows<'a>(&'a self, input: &BuildInput<'a>) -> ArrangedRows<'a> {
         let order = &self.order;
         ArrangedRows {
@@ -122,7 +122,7 @@ fn sorted_by_cell(cell_of: &[u32], (cells, loads): (&[u32], &[u64])) -> Vec<u32>
     order
 }
 
-/// The cells of rows that come cell by cell.
+/// The region of a run of rows, sorted by cell.
 fn region(rows: &[u32], (cell_of, partition): (&[u32], &Partition)) -> Region {
     let cell = |row: &u32| cell_of.get(*row as usize).copied().unwrap_or(0);
     let mut region = Region::new(partition.spec().dimension);
@@ -184,7 +184,7 @@ impl VectorRead for ArrangedVectors<'_> {
 }
 
 struct ArrangedIds<'a> {
-    /// Row numbers where there are none.
+    /// `None` for row numbers as ids.
     ids: Option<&'a dyn IdRead>,
     order: &'a [u32],
 }
@@ -255,7 +255,7 @@ impl TextRead for ArrangedTexts<'_> {
     }
 }
 
-/// Rows of the data that so many rows of the index from `first` on are.
+/// The rows of the data of `count` rows of the index from `first` on.
 fn rows_of(order: &[u32], (first, count): (u64, usize)) -> io::Result<&[u32]> {
     let first = usize::try_from(first).ok();
     let rows = first.and_then(|first| order.get(first..first.checked_add(count)?));

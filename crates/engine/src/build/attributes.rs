@@ -17,7 +17,7 @@ use crate::resolve::Source;
 use crate::segment::IdCursor;
 use crate::source::{TextRead, check_document, check_kinds};
 
-/// Where the attributes of a segment go, and what making them may hold.
+/// Where the attributes of a segment go, and the memory that making them may take.
 pub(super) struct AttributeBuild<'a> {
     pub(super) vfs: &'a Arc<dyn Vfs>,
     pub(super) dir: PathBuf,
@@ -39,14 +39,14 @@ pub(crate) trait DocumentsById {
     fn each(&self, visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>) -> Result<()>;
 }
 
-/// Documents that are put in the order of their nodes.
+/// Documents that are being sorted by node.
 pub(super) struct DocumentSort<'a> {
     build: &'a AttributeBuild<'a>,
     sorter: Sorter,
 }
 
 impl AttributeBuild<'_> {
-    /// Begins.
+    /// Begins a sort.
     pub(super) fn sort(&self) -> DocumentSort<'_> {
         let sorter = self.sorter("document");
         DocumentSort {
@@ -55,8 +55,7 @@ impl AttributeBuild<'_> {
         }
     }
 
-    /// Writes the attributes of rows that are known by their ids, to whose nodes the table of
-    /// `source` leads.
+    /// Writes attributes that are given by id; the table of ids of `source` tells their nodes.
     pub(super) fn by_ids(
         &self,
         documents: &dyn DocumentsById,
@@ -145,7 +144,7 @@ impl DocumentSort<'_> {
 }
 
 impl Pipeline<'_> {
-    /// Writes the attributes of the rows, where they have any.
+    /// Writes the attributes of the rows, if any.
     pub(super) fn attributes(
         &self,
         order: &NodeOrder,
@@ -192,7 +191,7 @@ impl Pipeline<'_> {
 /// Documents that are read at a time.
 const BATCH: usize = 4096;
 
-/// Documents in the order of their rows, whose nodes are told in that order.
+/// A batch of documents in the order of their rows.
 struct DocumentBatch<'d> {
     attributes: &'d dyn TextRead,
     sort: DocumentSort<'d>,
@@ -228,7 +227,7 @@ fn not_json(error: serde_json::Error) -> Error {
     Error::invalid(format!("a document: {error}"))
 }
 
-/// Refuses documents that cannot be, before anything is built. Costs a pass over them.
+/// Refuses invalid documents before anything is built. Costs a pass over them.
 ///
 /// # Errors
 /// `InvalidInput` naming the row.

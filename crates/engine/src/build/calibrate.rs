@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::index::Index;
 use crate::options::{BuildInput, BuildOptions};
 
-/// Rows of the data that stand in for queries, where there are none and more rows than one;
-/// ascending.
+/// Rows of the data that stand in for queries, ascending; `None` if the caller gave queries, or
+/// there is at most one row.
 pub(super) fn held_out_rows(input: &BuildInput<'_>, options: &BuildOptions) -> Option<Vec<RowId>> {
     let asks = options.calibration_queries > 0;
     let held_out = asks && input.queries.is_none() && input.vectors.count() > 1;
@@ -22,12 +22,12 @@ pub(super) fn held_out_rows(input: &BuildInput<'_>, options: &BuildOptions) -> O
     })
 }
 
-/// Rows of a graph for each that stands in for a query, at least, for those to be linked last.
+/// Rows that stand in for queries are linked last, if the graph has so many rows for each.
 const ROWS_PER_GUEST: u64 = 40;
 
-/// Those of the rows that stand in for queries that are in the rows of a segment, as its nodes
-/// before placement: the graph is built without them, so that it is searched for them as for
-/// queries. None where that would be too much of it.
+/// The rows of a segment that stand in for queries, as nodes before placement. The graph is built
+/// without them, so that searches for them are like searches for queries. Empty if they are too
+/// large a part of it.
 pub(super) fn guests(held_out: &[RowId], segment: &Range<u32>) -> Vec<NodeId> {
     let own = held_out.iter().filter(|row| segment.contains(&row.0));
     let guests: Vec<NodeId> = own.map(|row| NodeId(row.0 - segment.start)).collect();
@@ -39,12 +39,13 @@ pub(super) fn guests(held_out: &[RowId], segment: &Range<u32>) -> Vec<NodeId> {
 
 fn sampled(from: &dyn VectorRead, options: &BuildOptions) -> Vec<u64> {
     let wished = u64::from(options.calibration_queries.max(1));
-    // Another seed than the training sample: queries should not be rows the codes were fitted to.
+    // Another seed than the training sample's: queries should not be rows that codes were fitted
+    // to.
     sample_rows(from.count(), wished, !options.seed)
 }
 
-/// Takes queries from the user's examples, or holds rows of the data out, and finds their exact
-/// neighbours among the rows of `index`. `nodes`: those of the rows that are held out.
+/// Takes queries from the user's examples, or holds out rows of the data, and finds their exact
+/// neighbours among the rows of `index`. `nodes`: nodes of the held-out rows.
 pub(super) fn plan(
     input: &BuildInput<'_>,
     options: &BuildOptions,

@@ -1,4 +1,4 @@
-//! What a build sees of the adjacency lists that it writes.
+//! Statistics of the adjacency lists that a build writes.
 
 use pageway_graph::ListCode;
 use pageway_types::NodeId;
@@ -15,7 +15,7 @@ pub(super) struct Census {
     packed: Option<Packed>,
 }
 
-/// Packs lists to know what they take in memory.
+/// Packs lists to find their size in memory.
 struct Packed {
     code: ListCode,
     sorted: Vec<NodeId>,
@@ -24,7 +24,7 @@ struct Packed {
 }
 
 impl Census {
-    /// Counts as well what the lists of `node_count` nodes take when packed.
+    /// Also counts the packed bytes of the lists of `node_count` nodes.
     pub(super) fn with_packed(node_count: u32) -> Self {
         Self {
             packed: Some(Packed {
@@ -53,7 +53,7 @@ impl Census {
         Ok(())
     }
 
-    /// What was counted.
+    /// The counts.
     pub(super) fn statistics(&self) -> GraphStatistics {
         GraphStatistics {
             mean_degree: self.edges as f64 / self.lists.max(1) as f64,

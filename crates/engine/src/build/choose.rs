@@ -10,14 +10,13 @@ use crate::presets::{Form, Sizes};
 use crate::resolve;
 use crate::spec::{IndexSpec, QuantizerSpec, Shape, SpecError};
 
-/// Memory of a search when nobody says: a share of the raw vectors, and never less than this.
+/// Memory of searches by default: a share of the raw vectors, and at least so many bytes.
 const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
 
-/// Share of the memory that may be left to further queries in flight, where they could take no
-/// cache for it: one in so many.
+/// Designs without a cache leave one in so many bytes of memory to further queries in flight.
 const QUERY_SHARE: u64 = 16;
 
-/// The budgets that a form passes, in their order.
+/// The budgets that a form is checked against, in order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Budget {
     Searches,
@@ -25,16 +24,16 @@ enum Budget {
     Build,
 }
 
-/// A budget that a form cannot work with.
+/// A refusal of a form by a budget.
 pub(super) struct Refused {
     budget: Budget,
-    /// The smallest that it can.
+    /// The smallest budget that works.
     least: u64,
     error: Error,
 }
 
 impl Refused {
-    /// Of the memory of a build.
+    /// A refusal by the memory of a build.
     pub(super) fn while_building(error: Error, least: u64) -> Self {
         Self {
             budget: Budget::Build,
@@ -43,12 +42,12 @@ impl Refused {
         }
     }
 
-    /// What is told of it.
+    /// The error for the caller.
     pub(super) fn into_error(self) -> Error {
         self.error
     }
 
-    /// What to say where another form is taken since the build of this one lacks memory.
+    /// Says why another form is taken, if the build of this one lacks memory.
     fn passes_over(&self, form: &Form) -> Option<String> {
         let is_told = self.budget == Budget::Build && !form.name.is_empty();
         is_told.then(|| {
@@ -60,7 +59,7 @@ impl Refused {
         })
     }
 
-    /// Of two refusals the one that came later, or asks for less.
+    /// The refusal by the later budget; of the same budget, the one that asks for less.
     pub(super) fn or(self, other: Self) -> Self {
         let further = |one: &Self| (one.budget, std::cmp::Reverse(one.least));
         if further(&other) > further(&self) {
@@ -89,28 +88,30 @@ impl From<SpecError> for Refused {
 
 pub(super) type OrRefused<T> = std::result::Result<T, Refused>;
 
-/// What a spec is chosen by.
+/// The inputs that a spec is chosen by.
 #[derive(Clone, Copy)]
 pub(super) struct SpecChoice<'c> {
     pub(super) shape: Shape,
     pub(super) options: &'c BuildOptions,
     pub(super) sizes: Sizes,
-    /// Bytes per code, where they are given.
+    /// Bytes per code, if given.
     pub(super) code_bytes: Option<u32>,
     pub(super) cut: Cut,
-    /// Bytes of a row as it is given: what shares of memory and disk are of.
+    /// Bytes of a row as given; shares of memory and disk refer to these.
     pub(super) row_bytes: u64,
-    /// Memory of filters, where rows have attributes.
+    /// Memory of filters; 0 without attributes.
     pub(super) filters: u64,
-    /// What is given up for less disk.
+    /// Savings of disk that the spec makes.
     pub(super) thrift: Thrift,
 }
 
 impl SpecChoice<'_> {
-    /// What `make` makes of the first form that it can be made of, in the spec that makes the most
-    /// of `memory_bytes` for the longest run: with the longest codes that memory holds, up to a
-    /// useful length; or, where codes may lie in pages, with as many of them in memory as it holds.
-    /// Beside it, why a form before that was passed over that searches have memory for.
+    /// Calls `make` with the spec of each form until one succeeds, and returns its result, with the
+    /// reason why an earlier form was passed over that searches have memory for.
+    ///
+    /// A spec makes the most of `memory_bytes` for the longest run: with the longest codes that
+    /// memory holds, up to a useful length; or, if codes may lie in pages, with as many of them in
+    /// memory as it holds.
     pub(super) fn first<T>(
         &self,
         memory_bytes: u64,
@@ -151,7 +152,7 @@ impl SpecChoice<'_> {
         Error::invalid(format!("preset {preset} has no form '{wanted}': {there}"))
     }
 
-    /// The spec of a form, which gives up as much as the disk that was granted asks for.
+    /// The spec of a form, with the savings that the granted disk asks for.
     fn spec_of(&self, form: &Form, memory_bytes: u64) -> OrRefused<IndexSpec> {
         let spec = self.within_memory(form, memory_bytes)?;
         let Some(limit) = self.options.disk.map(|wish| wish.resolve(self.raw_bytes())) else {
@@ -162,7 +163,7 @@ impl SpecChoice<'_> {
             let thrifty = Self { thrift, ..*self };
             choice = choice.or_else(|refused| {
                 let spec = thrifty.within_memory(form, memory_bytes);
-                // What is given up may take memory, or be part of another choice.
+                // A saving may take memory, or clash with another choice.
                 let Ok(spec) = spec else {
                     return Err(refused);
                 };
@@ -197,7 +198,7 @@ impl SpecChoice<'_> {
                     let Ok(spec) = self.with_codes(form, code_bytes) else {
                         return false;
                     };
-                    // Where there is a cache, queries may take from that later.
+                    // With a cache, queries can take their memory from that later.
                     let now = form.lists_first || spec.cache.is_none();
                     let more = match more_queries(&spec, extent) {
                         Ok(more) if now => {
@@ -228,7 +229,7 @@ impl SpecChoice<'_> {
         Ok(spec)
     }
 
-    /// Shortest and longest code that memory may choose.
+    /// Shortest and longest code to choose from.
     fn code_range(&self, form: &Form, quantizer: QuantizerSpec) -> (u32, u32) {
         let dimension = self.shape.dimension;
         if !quantizer.has_bounds() {
@@ -247,7 +248,7 @@ impl SpecChoice<'_> {
         };
         let mut spec = (form.spec)(self.shape, &sizes);
         self.thrift.apply(&mut spec);
-        if self.show_no_axes() {
+        if self.has_too_few_for_axes() {
             spec.storage.rotate_codes_at_random();
         }
         let mut spec = self.options.overrides.patch(&spec)?;
@@ -262,9 +263,9 @@ impl SpecChoice<'_> {
         Ok(spec)
     }
 
-    /// Whether there are too few vectors for any axes to be theirs: to find and to hold axes would
-    /// cost time and memory for nothing.
-    fn show_no_axes(&self) -> bool {
+    /// Whether there are too few vectors to find principal axes by, which would cost time and
+    /// memory for nothing.
+    fn has_too_few_for_axes(&self) -> bool {
         self.cut.longest() <= self.shape.dimension && self.options.codebook_from.is_none()
     }
 
@@ -274,7 +275,7 @@ impl SpecChoice<'_> {
         Ok(spec)
     }
 
-    /// Packs fewer lists beside a record, where the disk that was granted is too small for all.
+    /// Packs fewer lists beside a record if the granted disk is too small for all.
     fn within_disk(&self, spec: IndexSpec, limit: u64) -> OrRefused<IndexSpec> {
         let packed = |lists| {
             let mut spec = spec.clone();
@@ -309,8 +310,8 @@ impl SpecChoice<'_> {
         u64::from(self.cut.rows()) * self.row_bytes
     }
 
-    /// Memory of a search over all rows: as wished, or a share of the raw vectors and never too
-    /// little to search with.
+    /// Memory of searches over all rows: as wished, or the default, but always enough to search
+    /// with.
     pub(super) fn search_memory(&self) -> u64 {
         let raw_bytes = self.raw_bytes();
         if let Some(wish) = self.options.memory {
@@ -321,7 +322,7 @@ impl SpecChoice<'_> {
         wished.max(least).max(self.least_of_forms() + self.filters)
     }
 
-    /// The least memory that one of the forms works with; none where none is legal.
+    /// The least memory that one of the forms works with; 0 if none is legal.
     fn least_of_forms(&self) -> u64 {
         let least = self.forms().filter_map(|form| {
             let spec = self.checked(form, self.code_bytes.unwrap_or(1)).ok()?;
@@ -360,7 +361,7 @@ fn settle(
         })
 }
 
-/// Memory that an index of so many nodes in one segment works with that holds all of its lists.
+/// Memory of searches of an index that holds all lists, with `nodes` nodes in one segment.
 pub(crate) fn memory_with_lists(spec: &IndexSpec, nodes: u32) -> Result<u64> {
     let least = least_with_lists(spec, nodes.into())?.reserved();
     Ok(least + resolve::list_memory_bytes(spec, nodes, None))

@@ -1,9 +1,9 @@
 //! Measuring a surface by one search per query: it notes what lists of every size find, for every
 //! k, where a design allows that.
 //!
-//! All queries walk short lists, a part of them goes on to longer ones, since recalls of long lists
-//! differ less. What fewer queries miss is told by how it changes from list to list, so that a
-//! curve does not jump where others stop.
+//! All queries walk short lists; only some go on to longer ones, because recalls of long lists
+//! differ less between queries. Where queries stop, the misses of all are extrapolated by how those
+//! of the rest change from list to list, so that a curve does not jump there.
 
 use pageway_types::{Progress, Quiet};
 
@@ -25,13 +25,13 @@ const SIZES: [u32; 27] = [
     2550, 3800, 5700, 6900, 8192,
 ];
 
-/// Each so many of the queries go on to lists for which one expansion per row pays, or as many as
-/// the second says.
+/// Of each pass: one in so many queries walks, with lists so long that all of them together cost
+/// so many expansions per row.
 const PASSES: [(usize, u64); 3] = [(12, 2), (3, 1), (1, 1)];
-/// Rows that are paid for, at least and at most.
+/// Rows that this cost is counted for, at least and at most.
 const PAID_ROWS: (u64, u64) = (60_000, 150_000);
 
-/// Recall below which one list of a curve is kept.
+/// Of the lists with less recall than this a curve keeps one.
 const TOO_LITTLE: f32 = 0.76;
 /// Recall at which longer lists are of no more use.
 const ENOUGH: f32 = 0.996;
@@ -69,11 +69,11 @@ pub(super) fn calibrate(
     Ok(calibration)
 }
 
-/// What queries have noted so far.
+/// The notes of the queries so far.
 struct Climb<'c> {
     index: &'c Index,
     plan: &'c CalibrationPlan,
-    /// Those of the plan, and of the list sizes, that memory has room for.
+    /// Numbers of neighbours of the plan that memory has room for.
     ranks: &'c [u32],
     sizes: &'static [u32],
     beam: u32,
@@ -83,7 +83,7 @@ struct Climb<'c> {
 }
 
 impl<'c> Climb<'c> {
-    /// Nothing noted yet; none where memory has room for no list.
+    /// Without notes; `None` if memory has no room for any list.
     fn new(index: &'c Index, plan: &'c CalibrationPlan) -> Option<Self> {
         let first = *SIZES.first()?;
         let fits = |k: u32, longest: u32| index.has_ladder_room(&options(k, plan), longest);
@@ -105,7 +105,7 @@ impl<'c> Climb<'c> {
         })
     }
 
-    /// Searches for the queries of a pass that no pass before searched for.
+    /// Searches for the queries of a pass that no earlier pass searched for.
     fn pass(&mut self, pass: usize, progress: &dyn Progress) -> Result<()> {
         let Some((step, paid)) = PASSES.get(pass).copied() else {
             return Ok(());
@@ -168,7 +168,7 @@ impl<'c> Climb<'c> {
         Ok(())
     }
 
-    /// The notes of one k by list size, of the queries that went so far.
+    /// The notes of one k for each list size, of the queries that went up to it.
     fn marks(&self, rank: usize) -> Vec<Vec<MissMark>> {
         let k = self.ranks.get(rank).copied().unwrap_or(1);
         let mut marks = vec![Vec::new(); self.sizes.len()];
@@ -191,7 +191,7 @@ impl<'c> Climb<'c> {
         marks
     }
 
-    /// What was missed with each list, for each k.
+    /// The misses of each list, for each k.
     fn rows(&self) -> Vec<Vec<CalibrationRow>> {
         let of_rank = |rank| self.rank_rows(&self.marks(rank));
         (0..self.ranks.len()).map(of_rank).collect()
@@ -212,7 +212,7 @@ impl<'c> Climb<'c> {
         rows
     }
 
-    /// The curve of one k; none where nothing was noted for it.
+    /// The curve of one k; `None` if nothing was noted for it.
     fn curve(&self, rank: usize, rows: Vec<CalibrationRow>) -> Option<CalibrationCurve> {
         let k = *self.ranks.get(rank)?;
         let marks = self.marks(rank);
@@ -249,7 +249,7 @@ impl<'c> Climb<'c> {
         }
     }
 
-    /// What each query missed with each list, up to the last that it went to.
+    /// The misses of each query with each list that it went up to.
     fn noted_misses(&self, told: &[Option<f32>], marks: &[Vec<MissMark>]) -> NotedMisses<'_> {
         let first = marks
             .iter()
@@ -282,8 +282,8 @@ impl<'c> Climb<'c> {
         }
     }
 
-    /// How what was missed goes with local dimensions by the list at a place, in designs that
-    /// choose lists by them.
+    /// The dependence of misses on local dimensions, as told by the list at a place, in designs
+    /// that choose lists by dimensions.
     fn dimension_fit(&self, at: usize, marks: &[Vec<MissMark>]) -> Option<DimensionFit> {
         if !self.index.chooses_lists() {
             return None;
@@ -298,7 +298,7 @@ impl<'c> Climb<'c> {
         self.plan.dimension_fit(first, &told, &missed)
     }
 
-    /// The dimension of each query by the list at a place.
+    /// The local dimension of each query, as told by the list at a place.
     fn told(&self, at: usize, marks: &[Vec<MissMark>]) -> Vec<Option<f32>> {
         let mut told = vec![None; self.climbed.len()];
         // Lists that hold fewer than k tell dimensions too.
@@ -317,7 +317,7 @@ impl<'c> Climb<'c> {
     }
 }
 
-/// What one query missed with a list.
+/// The misses of one query with a list.
 #[derive(Clone, Copy)]
 struct MissMark {
     query: usize,
@@ -346,8 +346,8 @@ fn mean_missed(marks: &[MissMark]) -> f64 {
     marks.iter().map(|mark| mark.missed).sum::<f64>() / marks.len().max(1) as f64
 }
 
-/// What all queries miss with a list, of whom some searched with it: as many times what all missed
-/// with the list before as those that did missed of it.
+/// The misses of all queries with a list that only some searched with: those of all with the list
+/// before, times the ratio by which those of the others changed.
 fn followed((before, missed): (&[MissMark], f64), marks: &[MissMark]) -> f64 {
     let own = |query: usize| {
         let at = before.binary_search_by_key(&query, |mark| mark.query);

@@ -14,7 +14,7 @@ use crate::resolve;
 use crate::spec::Shape;
 use crate::storage::{ClusterTable, FoundClusters, NextMean};
 
-/// By how much a row that was clipped may come out longer.
+/// The factor by which rounding may lengthen a clipped row.
 pub(super) const CLIPPED: f32 = 1.001;
 
 /// The clusters of an index: its order of nodes, and the table that is searched.
@@ -24,7 +24,7 @@ pub(super) struct BuiltClusters {
 }
 
 impl BuiltClusters {
-    /// Clusters of rows that are in their order.
+    /// Clusters of rows that are sorted by cluster.
     pub(super) fn in_order(table: &Arc<ClusterTable>) -> Self {
         Self {
             order: NodeOrder::Rows,
@@ -34,7 +34,7 @@ impl BuiltClusters {
 }
 
 impl Pipeline<'_> {
-    /// Finds clusters, where the spec has them.
+    /// Finds clusters, if the spec has them.
     pub(super) fn find_clusters(&self, max_norm: f32) -> Result<Option<BuiltClusters>> {
         let Some(spec) = resolve::cluster_spec(&self.plan.spec) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Distances from a raw row to nodes, by the codes of these.
+//! Distances from a raw row to nodes, estimated by codes.
 
 use pageway_kernels::WidenFn;
 use pageway_quant::{CodeBatch, CodeForms, CodeScorer, Scorer};
@@ -13,7 +13,7 @@ pub(super) struct CodeDistances<'c> {
     part: &'c CodePart,
     scorer: Scorer,
     query: Vec<f32>,
-    /// From rows as they come.
+    /// Widens raw rows.
     widen: WidenFn,
 }
 
@@ -29,7 +29,7 @@ impl<'c> CodeDistances<'c> {
         })
     }
 
-    /// Makes a row the one that distances are from.
+    /// Sets the row that distances are from.
     pub(super) fn prepare(&mut self, row: &[u8]) {
         (self.widen)(row, &mut self.query);
         let is_arranged = self.part.quantizer.gains_by_arranging();
@@ -42,7 +42,7 @@ impl<'c> CodeDistances<'c> {
             .prepare(&self.part.quantizer, &self.query, forms);
     }
 
-    /// Distances to some nodes, in their order: infinite where memory does not hold the codes.
+    /// Distances to some nodes, in their order; infinite if memory does not hold their codes.
     pub(super) fn to(&self, nodes: &[NodeId]) -> Vec<f32> {
         let table = &self.part.table;
         let is_there = |node: &NodeId| node.0 < table.node_count();

@@ -1,4 +1,4 @@
-//! How much codes lose of the rows that they stand for.
+//! The error of codes: the part of a row that they lose.
 
 use pageway_quant::normalise;
 use pageway_types::{Guide, NodeId};
@@ -12,9 +12,9 @@ const ROWS: u32 = 1024;
 
 impl Encoding<'_> {
     /// Mean squared error of the codes of some of the nodes `0 .. count`, evenly drawn, as a share
-    /// of the variance of their rows: about the means of clusters where codes are made around
-    /// those, else about their own. 0 where rows do not vary. Costs a read, a code and its inverse
-    /// for each of 1,024 rows at most.
+    /// of the variance of their rows: about cluster means if codes are made around these, otherwise
+    /// about the mean of the rows. 0 if rows do not vary. Costs a read, a code and its inverse for
+    /// each of 1,024 rows at most.
     ///
     /// # Errors
     /// `Io` as rows are.
@@ -92,7 +92,7 @@ impl Spread {
         self.count += 1.0;
     }
 
-    /// Sum of squared differences from the mean, or from zero where rows are `centred`.
+    /// Sum of squared differences from the mean, or from zero if rows are `centred`.
     fn variance(&self, centred: bool) -> f64 {
         let means: f64 = self.sums.iter().map(|sum| sum * sum).sum();
         if centred || self.count == 0.0 {

@@ -5,11 +5,12 @@ use pageway_types::{Metric, NodeId, Progress, RowId, VectorRead, VectorShape};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::budget::{BLOCK_BYTES, BuildPlan};
 use super::clusters::BuiltClusters;
 use super::order::NodeOrder;
 use super::outliers::tame;
+use super::plan::BuildPlan;
 use super::sample::sample_rows;
+use super::stages::BLOCK_BYTES;
 use crate::error::Result;
 use crate::resolve;
 use crate::storage::ClusterTable;
@@ -17,7 +18,7 @@ use crate::storage::ClusterTable;
 /// Rows that one task encodes.
 const ROWS_PER_TASK: usize = 256;
 
-/// A sample of rows, widened; those far out tamed.
+/// A sample of rows, widened, with outliers tamed.
 pub(super) fn widened_sample(vectors: &dyn VectorRead, plan: &BuildPlan) -> Result<Vec<f32>> {
     let mut values = widened_rows(vectors, plan)?;
     tame(&mut values, vectors.shape().dimension as usize);
@@ -38,8 +39,8 @@ fn widened_rows(vectors: &dyn VectorRead, plan: &BuildPlan) -> Result<Vec<f32>> 
     Ok(values)
 }
 
-/// What a sample of rows differs by from the means of their clusters, and the mean of those: of
-/// their unit vectors, for cosine.
+/// The differences of a sample of rows from their cluster means, and the means; of unit vectors
+/// under cosine.
 pub(super) struct ResidualSample {
     pub(super) values: Vec<f32>,
     pub(super) origin: Vec<f32>,
@@ -111,7 +112,7 @@ pub(super) fn encode_rows(
     Ok(())
 }
 
-/// What is encoded: rows in the order of nodes.
+/// Encodes rows in the order of nodes.
 #[derive(Clone, Copy)]
 pub(super) struct Encoding<'e> {
     pub(super) vectors: &'e dyn VectorRead,

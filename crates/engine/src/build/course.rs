@@ -8,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pageway_types::Progress;
 
-use super::budget::BuildPlan;
 use super::phases::{Phase, phases};
+use super::plan::BuildPlan;
 
-/// Least step that is told.
+/// Least change of the share that is reported.
 const STEP: f64 = 0.0005;
 
 /// The progress of a build, which tells its share of the whole.
@@ -26,11 +26,12 @@ pub(super) struct Course<'c> {
 struct Reached {
     segment: u32,
     phase: usize,
-    /// What of the phase was done before the portion that runs, and how much of it that is.
+    /// The share of the phase before the running portion, and the share of that portion.
     before: f64,
     portion: f64,
-    /// The portion that begins with the next stage, and those that were passed over.
+    /// The portion that begins with the next stage.
     next: Option<f64>,
+    /// Portions that were skipped.
     passed: f64,
     /// What is done of each stage of the phase.
     done: Vec<f64>,
@@ -46,7 +47,7 @@ impl<'c> Course<'c> {
         Self::through(progress, phases(plan))
     }
 
-    /// The course of what is part of other work: it tells no share.
+    /// The course of a part of other work, which reports no share.
     pub(super) fn of_part(progress: &'c dyn Progress) -> Self {
         Self::through(progress, Vec::new())
     }
@@ -77,7 +78,7 @@ impl<'c> Course<'c> {
         }
     }
 
-    /// The stages that follow, until this is called again, are such a part of their phase.
+    /// The stages that follow, until the next call, make up this share of their phase.
     pub(super) fn portion(&self, share: f64) {
         let mut place = self.place();
         place.passed += place.next.replace(share).unwrap_or(0.0);
@@ -92,7 +93,7 @@ impl<'c> Course<'c> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The phase from the present one on, and the stage of it, that is called so.
+    /// The first phase from the present one on that has a stage of this name, and that stage.
     fn find(&self, place: &Reached, name: &str) -> Option<(usize, usize)> {
         let coming = self.phases.iter().enumerate().skip(place.phase);
         let own = |segment: Option<u32>| segment.is_none_or(|own| own == place.segment);
@@ -149,7 +150,7 @@ impl Reached {
         *done = (*done + units as f64 / self.total.max(1) as f64).min(1.0);
     }
 
-    /// What is done of the phase: of stages behind each other what was passed over is done.
+    /// The share of the phase that is done; stages before the running one count as done.
     fn share_of(&self, phase: &Phase) -> f64 {
         let parts = phase.stages.iter().map(|(_, part)| part);
         let all: f64 = parts.clone().sum();

@@ -1,5 +1,5 @@
-//! The rows of a build, cut into runs of nearly equal length: one for each segment. Of rows that
-//! are cut by space the runs are those of an order in which near rows are together.
+//! The rows of a build, cut into runs of nearly equal length, one for each segment. If they are cut
+//! by space, they are first put in an order in which near rows are together.
 
 use std::io;
 use std::ops::Range;
@@ -12,11 +12,11 @@ use crate::options::{BuildInput, BuildOptions, SegmentCut};
 use crate::plan::Extent;
 use crate::source::{IdRead, TextPart, TextRead};
 
-/// Cells of a run, where rows are cut by space: as many as tell which runs a query is near.
+/// Cells of a run if rows are cut by space: enough to tell which runs a query is near.
 const CELLS: u32 = 16;
 /// Rows of a cell on average, at least.
 const CELL_ROWS: u32 = 64;
-/// What a row takes while it is put where its run is: its cell, and its place.
+/// Bytes of a row while it is sorted into its run: its cell, and its place.
 const PLACED_BYTES: u64 = 8;
 
 /// How many rows there are, and how many runs they are cut into.
@@ -28,7 +28,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// The rows of `input` in as many runs as are wished.
+    /// The rows of `input`, in the number of runs that `options` ask for.
     ///
     /// # Errors
     /// `InvalidInput` for an input that contradicts itself, and as [`Cut::new`].
@@ -81,7 +81,7 @@ impl Cut {
         self.by_space
     }
 
-    /// Cells that all runs are made of, where they are made of cells.
+    /// Cells of all runs; 0 if rows are not cut by space.
     pub(super) fn cells(self) -> u32 {
         if !self.by_space {
             return 0;
@@ -104,7 +104,7 @@ impl Cut {
         self.rows.div_ceil(self.runs)
     }
 
-    /// What the shortest run gets of `bytes` for all rows.
+    /// The share of the shortest run in `bytes` for all rows.
     pub(super) fn least_share(self, bytes: u64) -> u64 {
         let shortest = self.rows / self.runs;
         (u128::from(bytes) * u128::from(shortest) / u128::from(self.rows.max(1))) as u64
@@ -112,7 +112,7 @@ impl Cut {
 
     /// What memory is planned for.
     pub(super) fn extent(self) -> Extent {
-        // A cell that a run ends in is of both.
+        // A cell that a run ends in counts for both runs.
         let cells = self.cells();
         Extent {
             rows: self.rows,
@@ -263,7 +263,7 @@ impl IdRead for IdRun<'_> {
     }
 }
 
-/// Row of the whole that row `first` of a run is, where so many rows are in it.
+/// The number in the whole of row `first` of a run, if `rows` rows from there on are in the run.
 fn row_of(run: &Range<u64>, first: u64, rows: u64) -> Result<u64> {
     let row = run.start.checked_add(first);
     let fits = |row: &u64| row.checked_add(rows).is_some_and(|end| end <= run.end);

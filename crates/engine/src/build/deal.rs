@@ -5,8 +5,8 @@ use pageway_quant::normalise;
 use pageway_types::{Metric, Progress, VectorRead};
 use rayon::ThreadPool;
 
-use super::budget::BuildPlan;
 use super::codes::widened_sample;
+use super::plan::BuildPlan;
 use crate::error::Result;
 use crate::resolve;
 use crate::source::RowBlocks;
@@ -21,7 +21,7 @@ pub(super) struct Deal<'d> {
     pub(super) metric: Metric,
     pub(super) pool: &'d ThreadPool,
     pub(super) progress: &'d dyn Progress,
-    /// What progress calls it.
+    /// The name of the stage in progress reports.
     pub(super) stage: &'static str,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Dealt<'d> {
     /// Number of the first row.
     pub(super) first: u64,
     pub(super) rows: &'d [u8],
-    /// As many for each row as it has copies.
+    /// The shards of each row, as many as it has copies.
     pub(super) shards: &'d [u32],
 }
 
@@ -42,7 +42,8 @@ impl Deal<'_> {
         Ok(sample)
     }
 
-    /// Shows all rows with their shards, in order. Gives the vectors in each shard.
+    /// Calls `visit` with all rows and their shards, in order. Returns the number of rows of each
+    /// shard.
     ///
     /// # Errors
     /// As reading is; what `visit` gives.
@@ -84,7 +85,7 @@ impl Deal<'_> {
         Ok(())
     }
 
-    /// Shards compare by L2: under the cosine, directions.
+    /// Shards are assigned by L2; under cosine, of unit vectors.
     fn normalise(&self, values: &mut [f32]) {
         if self.metric == Metric::Cosine {
             let rows = values.chunks_exact_mut(self.vectors.shape().dimension as usize);

@@ -1,8 +1,7 @@
 //! The graph of another index of the same rows, laid out anew in place of building one.
 //!
-//! Its lists are read off its records, some thousand at a time, in the order that this build has
-//! its nodes in. Where that is another than the order of the data, memory holds the node of each
-//! row, and no list.
+//! Its lists are read from its records, some thousand at a time, in the order of the nodes of this
+//! build. If that is not the order of the data, memory holds the node of each row, but no lists.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,10 +30,10 @@ const BATCH: u32 = 4096;
 const COMPARED_ROWS: u64 = 256;
 /// Memory for the lists of a batch and their pages, beside what is held for each row.
 pub(super) const DONOR_BYTES: u64 = 8 << 20;
-/// Memory per row: its node, where rows are in another order than the data.
+/// Memory per row: its node, if rows are not in the order of the data.
 pub(super) const DONOR_ROW_BYTES: u64 = size_of::<NodeId>() as u64;
 
-/// Memory of a graph that is taken over whole: its lists one by one, and then together.
+/// Memory of a graph that is taken over whole: first as separate lists, then as a graph.
 pub(super) fn held_bytes(nodes: u64, max_degree: u32) -> u64 {
     let list = (size_of::<Vec<NodeId>>() + size_of::<NodeId>() * max_degree as usize) as u64;
     nodes * list + Graph::bytes(nodes, max_degree)
@@ -51,7 +50,7 @@ pub(super) struct Donor<'d> {
 #[derive(Clone, Copy)]
 pub(super) struct DonorRows<'d> {
     pub(super) vectors: &'d dyn VectorRead,
-    /// Where that is not the order of the data.
+    /// The order of nodes, if it is not that of the data.
     pub(super) ordered: Option<&'d OrderedRows>,
 }
 
@@ -59,7 +58,7 @@ pub(super) struct DonorRows<'d> {
 pub(super) struct DonorLists<'d> {
     reader: Box<dyn ListRead>,
     ordered: Option<&'d OrderedRows>,
-    /// Nodes by row, where they are others.
+    /// Node of each row; empty if their numbers are the same.
     nodes: Vec<u32>,
     lists: Vec<Vec<NodeId>>,
     /// Nodes of the batches so far.
@@ -72,7 +71,7 @@ impl<'d> Donor<'d> {
     /// The index in `dir`.
     ///
     /// # Errors
-    /// `InvalidInput` where its lists are not those that a build of `spec` over `rows` would make.
+    /// `InvalidInput` if its lists are not those of a build of `spec` over `rows`.
     pub(super) fn open(
         (vfs, dir): (&'d Arc<dyn Vfs>, &'d Path),
         spec: &IndexSpec,
@@ -125,8 +124,8 @@ impl<'d> Donor<'d> {
         Ok(Graph::from_lists(slices, max_degree, entry)?)
     }
 
-    /// Refuses an index that holds other vectors of the same shape. It is opened with the least
-    /// memory, which is less than its lists will take.
+    /// Refuses an index that holds other vectors of the same shape. Opens it in the least memory,
+    /// which is less than its lists will take.
     fn refuse_other_vectors(&self, rows: DonorRows<'_>, seed: u64) -> Result<()> {
         let least = least_memory(&self.manifest.spec, self.manifest.node_count())?.reserved();
         let options = OpenOptions {
@@ -156,7 +155,7 @@ impl<'d> Donor<'d> {
         Err(self.refused("it is over other vectors"))
     }
 
-    /// Whose lists are not those that the build would make.
+    /// Refuses an index of another number of rows or another graph than the build would make.
     fn refuse_other_graph(&self, ours: &IndexSpec, rows: u64) -> Result<()> {
         let theirs = &self.manifest.spec;
         let is_alike = theirs.shape.keeps(ours.shape) || ours.shape.keeps(theirs.shape);

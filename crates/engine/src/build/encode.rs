@@ -28,12 +28,12 @@ pub(super) struct Quantizers {
     pub(super) second: Option<(Quantizer, CodebookFile)>,
 }
 
-/// Where a segment finds what its codes mean.
+/// Where a segment finds its quantizer.
 #[derive(Clone)]
 pub(super) enum CodebookFile {
     /// In a file of its own, with this identity.
     Own(FileUuid),
-    /// In that of another segment of the index.
+    /// In the file of another segment of the index.
     Shared(FileEntry),
 }
 
@@ -49,9 +49,9 @@ pub(super) struct CodeFiles {
     pub(super) first: Option<FileEntry>,
     pub(super) second: Option<FileEntry>,
     pub(super) at_hand: CodesAtHand,
-    /// Makes the fine codes that lie in records, where they do.
+    /// Makes the fine codes that lie in records, if any do.
     pub(super) fine: Option<Quantizer>,
-    /// How much the first codes lose of rows: see [`Encoding::error`].
+    /// Error of the first codes: see [`Encoding::error`].
     pub(super) error: f64,
 }
 
@@ -59,14 +59,14 @@ pub(super) struct CodeFiles {
 pub(super) enum CodesAtHand {
     /// Pages hold none.
     None,
-    /// In memory, so many bytes each.
+    /// In memory, with the bytes of a code.
     Held(Vec<u8>, usize),
-    /// On disk, so many bytes each.
+    /// On disk, with the bytes of a code.
     File(Spill, usize),
 }
 
 impl CodesAtHand {
-    /// Bytes of a code that must be read, where they must.
+    /// Bytes of a code, if codes are on disk.
     pub(super) const fn record_bytes(&self) -> Option<usize> {
         match self {
             Self::None | Self::Held(..) => None,
@@ -74,7 +74,7 @@ impl CodesAtHand {
         }
     }
 
-    /// Reads the codes of some nodes, where they are on disk.
+    /// Reads the codes of some nodes, if they are on disk.
     pub(super) fn gather(&self, nodes: &[NodeId], pool: &ThreadPool) -> Result<Gathered> {
         let Self::File(spill, code_bytes) = self else {
             return Ok(Gathered::default());
@@ -85,7 +85,7 @@ impl CodesAtHand {
         Gathered::read(wanted, *code_bytes, &read, pool)
     }
 
-    /// The code of a node: of those that were gathered, where they are on disk.
+    /// The code of a node; if codes are on disk, it must have been gathered.
     pub(super) fn code<'c>(&'c self, node: NodeId, gathered: &'c Gathered) -> Option<&'c [u8]> {
         match self {
             Self::None => None,
@@ -96,7 +96,7 @@ impl CodesAtHand {
 }
 
 impl Pipeline<'_> {
-    /// The quantizers as an earlier build kept them, or trained now.
+    /// The quantizers that an earlier build kept; otherwise trains them.
     pub(super) fn trained(
         &self,
         fingerprint: Fingerprint,
@@ -144,7 +144,7 @@ impl Pipeline<'_> {
             (None, Some(clusters)) => Some(self.train_around(clusters, &spec)?),
             (None, None) => None,
         };
-        // One sample at a time is held, and none that nobody is trained on.
+        // One sample at a time is held, and none if no quantizer needs it.
         let sample = match (&known, second) {
             (Some(_), None) => Vec::new(),
             _ => codes::widened_sample(self.input.vectors, self.plan)?,
@@ -192,8 +192,7 @@ impl Pipeline<'_> {
         })
     }
 
-    /// Trains the quantizer of codes that are made around the means of clusters: on what rows
-    /// differ by from those.
+    /// Trains the quantizer of codes around cluster means, on the differences of rows from these.
     fn train_around(&self, clusters: &BuiltClusters, spec: &TrainingSpec) -> Result<Quantizer> {
         let metric = self.plan.spec.shape.metric;
         let sample = codes::residual_sample(self.input.vectors, self.plan, clusters)?;
@@ -244,7 +243,8 @@ impl Pipeline<'_> {
         })
     }
 
-    /// The file of the first codes, if any are in memory, and all of them, if pages need them.
+    /// The file of the first codes, if searches hold any in memory, and all codes, if pages need
+    /// them.
     fn encode_first(
         &self,
         encoding: Encoding<'_>,
@@ -308,7 +308,7 @@ impl Pipeline<'_> {
         Ok(file.finish()?)
     }
 
-    /// Writes row and user id of each node, where they are to be in memory.
+    /// Writes row and user id of each node, if searches hold them in memory.
     pub(super) fn identities(
         &self,
         order: &NodeOrder,

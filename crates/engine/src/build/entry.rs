@@ -21,10 +21,10 @@ const FIXED_SAMPLE: u64 = 20_000;
 const HASHED_ROWS: usize = 2048;
 /// Rows that hashes are trained on, at most.
 const HASHED_ROWS_TRAINED: u64 = 1024;
-/// What a node that is hashed takes beside its vector.
+/// Bytes of a hashed node beside its vector.
 const HASHED_BYTES: u64 = 24;
 
-/// What entries are built from.
+/// The inputs of building entries.
 pub(super) struct EntryBuild<'e, 't> {
     pub(super) vectors: &'e dyn VectorRead,
     pub(super) spec: &'e IndexSpec,
@@ -32,17 +32,17 @@ pub(super) struct EntryBuild<'e, 't> {
     /// The node of the medoid's row.
     pub(super) medoid: NodeId,
     pub(super) layers: &'e [Layer],
-    /// The clusters of a graph that has those.
+    /// The clusters, if the design has them.
     pub(super) clusters: Option<&'t ClusterTable>,
     pub(super) quantizer: &'e Quantizer,
     pub(super) pool: &'e ThreadPool,
     pub(super) progress: &'e dyn Progress,
 }
 
-/// Nodes that walks may always start at, nodes beside which caches begin, and the file, if any.
+/// Fixed entries, nodes of the entry structure, and its file, if any.
 pub(super) struct BuiltEntry<'t> {
     pub(super) nodes: Vec<NodeId>,
-    /// Nodes of the structure; empty where there is none.
+    /// Nodes of the structure; empty without one.
     pub(super) structure: Vec<NodeId>,
     pub(super) file: Option<EntryFile<'t>>,
 }

@@ -1,8 +1,8 @@
-//! A fingerprint of the data, taken in passing while the rows are checked, and of all else that
-//! decides what the files hold: spec, plan, user ids, generation.
+//! A fingerprint of all that decides the content of files: rows, taken while they are checked,
+//! spec, plan, user ids and generation.
 //!
 //! File identities are derived from it, so the same data gives the same bytes, and a file of
-//! another index never passes for one of this. Not cryptographic: it tells accidents apart, not
+//! another index is never taken for one of this. It is not cryptographic: it finds accidents, not
 //! attacks.
 
 use std::io;
@@ -31,7 +31,7 @@ impl Fingerprint {
         Self(FACTORS)
     }
 
-    /// Adds bytes. How a stream is cut into calls matters only at lengths that are no multiple of
+    /// Adds bytes. Cutting a stream into calls changes nothing as long as lengths are multiples of
     /// 8.
     pub(super) fn add(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
@@ -74,7 +74,7 @@ impl Fingerprint {
         Ok(())
     }
 
-    /// As digits.
+    /// The fingerprint in hexadecimal digits.
     pub(super) fn hex(self) -> String {
         let [first, second] = self.0;
         format!("{first:016x}{second:016x}")

@@ -1,12 +1,13 @@
-//! The end of a build: what the finished index tells when it is searched, before it is published.
+//! The end of a build: the finished index is searched before it is published, for its hot nodes and
+//! its recall.
 
 use pageway_store::FileEntry;
 use pageway_types::{NodeId, Progress};
 
-use super::budget::STAGE_BYTES;
 use super::fingerprint::Fingerprint;
 use super::pipeline::Pipeline;
 use super::sample::{read_rows, sample_rows};
+use super::stages::STAGE_BYTES;
 use super::{calibrate, measure};
 use crate::cache::{breadth_first, most_visited};
 use crate::calibration::Calibration;
@@ -51,7 +52,7 @@ impl Pipeline<'_> {
         structure: &[NodeId],
         fingerprint: Fingerprint,
     ) -> Result<FileEntry> {
-        // An index is open for that, so before nodes are listed.
+        // Done before nodes are listed, because it needs the memory of an open index.
         let visits = if self.plan.samples_visits()? {
             Some(self.visits(segment)?)
         } else {
@@ -85,7 +86,7 @@ impl Pipeline<'_> {
 
     /// Nodes that walks for sampled rows expand.
     fn visits(&self, segment: &SegmentEntry) -> Result<Vec<NodeId>> {
-        // What all segments share of memory, one alone holds whole.
+        // A segment alone holds all that segments share.
         let least = least_memory(&segment.spec, segment.node_count)?.reserved();
         let manifest = alone(
             self.workspace.generation,
@@ -120,8 +121,8 @@ impl Pipeline<'_> {
         measure::calibrate(&index, &plan, self.progress)
     }
 
-    /// Opens an index that is not published yet, to measure with: without attributes, as nothing is
-    /// filtered, and so without the memory of filters. `beside`: bytes that measuring itself takes.
+    /// Opens an index that is not published yet, to measure with. It has no attributes, so it needs
+    /// no memory for filters. `beside`: bytes that measuring itself takes.
     fn open(&self, manifest: &Manifest, beside: u64) -> Result<Index> {
         let mut settled = manifest.clone();
         for segment in &mut settled.segments {

@@ -1,5 +1,5 @@
-//! Some records of a file, read in the order in which they lie there: what pages need of nodes that
-//! are not their own, where memory does not hold those of all.
+//! Reads some fixed-size records of a file in file order: data that pages need of nodes on other
+//! pages, if memory does not hold it for all nodes.
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -8,7 +8,7 @@ use crate::error::Result;
 
 /// Records of one task.
 const RECORDS_PER_TASK: usize = 512;
-/// Bytes between two records that are rather read than left out.
+/// Bytes between two records that are read rather than skipped, at most.
 const GAP_BYTES: usize = 2048;
 
 /// Records by their numbers.
@@ -51,7 +51,7 @@ impl Gathered {
         &self.bytes
     }
 
-    /// Where the record of a number lies among them, if it was asked for.
+    /// The place of a record among those read, if it was asked for.
     pub(super) fn place(&self, number: u32) -> Option<u32> {
         self.numbers.binary_search(&number).ok().map(|at| at as u32)
     }
@@ -63,7 +63,7 @@ impl Gathered {
     }
 }
 
-/// Reads records of ascending numbers: those that lie near each other at once.
+/// Reads records of ascending numbers; those that lie near each other with one read.
 fn read_some(
     numbers: &[u32],
     (record_bytes, read): (usize, &ReadRecords<'_>),

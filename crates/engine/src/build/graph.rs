@@ -25,7 +25,7 @@ pub(super) struct WholeGraph<'p> {
     vectors: &'p dyn VectorRead,
 }
 
-/// What a graph is built from.
+/// The inputs of building a graph.
 #[derive(Clone, Copy)]
 pub(super) struct GraphInput<'p> {
     pub(super) vectors: &'p dyn VectorRead,
@@ -39,8 +39,8 @@ pub(super) struct GraphInput<'p> {
 }
 
 impl<'p> WholeGraph<'p> {
-    /// Builds the graph of vectors that are in memory, of others over parts of them where some are
-    /// `joined`, or takes that of `donor` over.
+    /// Builds the graph of vectors in memory, from graphs over parts of them if some are `joined`;
+    /// or takes over that of `donor`.
     pub(super) fn build(
         input: GraphInput<'p>,
         joined: Option<Joined<'_>>,
@@ -123,8 +123,8 @@ pub(super) enum Algorithm {
 }
 
 impl Algorithm {
-    /// A graph over `set`, and the layers above it, if it has any. `guests` are known to Vamana
-    /// and PiPNN alone, lists that are joined to PiPNN.
+    /// Builds a graph over `set`, and the layers above it, if any. Only Vamana and PiPNN know
+    /// `guests`, and only PiPNN joins lists.
     pub(super) fn grow(
         &self,
         set: &VectorSet<'_>,
@@ -149,7 +149,7 @@ impl Algorithm {
         })
     }
 
-    /// The stages that it reports, and about their parts of it.
+    /// The stages that it reports, with their rough shares.
     pub(super) const fn stages(&self) -> StageParts {
         match self {
             Self::Vamana(_) => &[
@@ -186,7 +186,7 @@ impl Algorithm {
         }
     }
 
-    /// About how many nanoseconds a row takes one thread.
+    /// Nanoseconds of one thread per row, roughly.
     pub(super) fn nanos(&self, dimension: f64) -> f64 {
         match self {
             Self::Vamana(_) | Self::Hnsw(_) => 60_000.0 + 600.0 * dimension,
@@ -195,7 +195,7 @@ impl Algorithm {
         }
     }
 
-    /// Bytes that building takes beside the vectors.
+    /// Bytes of building beside the vectors.
     pub(super) fn bytes(&self, shape: VectorShape, count: u64, threads: usize) -> u64 {
         match self {
             Self::Vamana(spec) => build_bytes(count, spec, threads),

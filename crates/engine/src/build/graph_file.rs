@@ -1,4 +1,4 @@
-//! A graph on disk: what a build in little memory has in place of one in memory.
+//! A graph on disk, for builds whose memory does not hold it.
 //!
 //! ```text
 //! node 0: [ length | neighbour | neighbour | ... zeros ]   max_degree + 1 words of 4 bytes each
@@ -128,7 +128,7 @@ impl GraphFile {
         self.window(0..self.count, entry)
     }
 
-    /// The graph of some nodes among themselves, numbered from 0.
+    /// The subgraph of some nodes, numbered from 0.
     pub(super) fn window(&self, nodes: Range<u32>, entry: NodeId) -> Result<Graph> {
         let mut lists = self.lists(nodes.clone());
         let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(nodes.len()));
@@ -151,7 +151,7 @@ impl GraphFile {
         )?)
     }
 
-    /// OR(G) of the order that the nodes are in: see [`pageway_graph::overlap_ratio`].
+    /// Overlap ratio OR(G) of the order of nodes: see [`pageway_graph::overlap_ratio`].
     pub(super) fn overlap(&self, nodes_per_page: u32) -> Result<f64> {
         let mut lists = self.lists(0..self.count);
         let (mut list, mut sum, mut first) = (Vec::new(), 0.0, 0);

@@ -1,4 +1,4 @@
-//! Rows of an index that stand for queries, where none are at hand.
+//! Rows of an index that stand for queries, if there are no queries.
 
 use pageway_types::{NodeId, VectorRead, VectorShape};
 
@@ -8,7 +8,7 @@ use crate::execution::HeldOut;
 use crate::index::Index;
 use crate::options::Queries;
 
-/// Rows that live in segments of an index, drawn to measure recall with.
+/// Living rows in segments of an index, drawn to measure recall with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeldOutRows {
     rows: Vec<u8>,
@@ -28,7 +28,7 @@ impl HeldOutRows {
         (self.rows, self.nodes)
     }
 
-    /// The rows as queries, each of which does not find itself.
+    /// The rows as queries that do not find themselves.
     pub fn queries(&self) -> Queries<'_> {
         Queries {
             held_out: Some(&self.held_out),
@@ -38,7 +38,7 @@ impl HeldOutRows {
 }
 
 impl Index {
-    /// At most `count` rows that live in segments, evenly drawn.
+    /// At most `count` living rows in segments, evenly drawn.
     ///
     /// # Errors
     /// `InvalidInput` where there is none; `Corrupt` or `Io` as pages are.

@@ -1,4 +1,4 @@
-//! The table that finds nodes by their ids: sorted within a bound of memory.
+//! The table from ids to nodes, sorted within a memory budget.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::segment::{ID_ENTRY_BYTES, entries_per_page, twice};
 /// Ids that are read at a time.
 const RUN_IDS: usize = 8192;
 
-/// Where a table goes, and what it may hold in memory.
+/// Where a table goes, and the memory for making it.
 pub(crate) struct IdFile<'f> {
     pub(crate) vfs: &'f Arc<dyn Vfs>,
     pub(crate) dir: &'f Path,
@@ -25,9 +25,9 @@ pub(crate) struct IdFile<'f> {
 }
 
 impl IdFile<'_> {
-    /// Writes the table of `count` rows, whose ids `read` gives from a row on and whose nodes
-    /// `node_of` tells. Costs a pass over the ids, and one over sorted runs on disk where they do
-    /// not fit memory.
+    /// Writes the table of `count` rows: `read` gives the ids from a row on, `node_of` the node of
+    /// a row. Costs a pass over the ids, and one over sorted runs on disk if they do not fit
+    /// memory.
     ///
     /// # Errors
     /// `InvalidInput` naming an id that two rows have.
@@ -60,7 +60,7 @@ impl IdFile<'_> {
         table.finish()
     }
 
-    /// Writes the table of what `old` gives, ascending, and of `new`, ascending too.
+    /// Writes the merged table of `old` and `new`, both ascending.
     ///
     /// # Errors
     /// `InvalidInput` naming an id that two rows have, and as `old` fails.

@@ -1,37 +1,38 @@
-//! The lists of the segments that a merge makes one of, for the graph over all of their rows.
+//! The adjacency lists of the segments of a merge, as candidates for the graph over all their rows.
 //!
 //! ```text
 //! segment 0: lists -+
 //! segment 1: lists -+-> (node, part, list)... -> of all nodes, or of those of a shard
 //! ```
-//! In one file, in the order of the nodes of the build, which shards read as they read their rows.
+//! They lie in one file, in the order of the nodes of the build; shards read them with their rows.
 
 use pageway_graph::{Graph, Joined};
 use pageway_types::{NodeId, Progress};
 
-use super::budget::{BuildPlan, STAGE_BYTES};
 use super::ordered::OrderedRows;
 use super::pipeline::Pipeline;
+use super::plan::BuildPlan;
 use super::rewrite::KeptLists;
 use super::sort::Sorter;
 use super::spill::{Spill, SpillReader};
+use super::stages::STAGE_BYTES;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Bytes in which lists are put in the order of nodes, and of those that are read together.
+/// Bytes for sorting lists by node, and for those that are read together.
 const SORTED_BYTES: u64 = 3 << 20;
 const READ_BYTES: u64 = 3 << 20;
-/// Memory of a row while lists are put in that order: its node.
+/// Memory of a row while lists are sorted: its node.
 const ROW_BYTES: u64 = size_of::<u32>() as u64;
 
 impl BuildPlan {
-    /// Whether memory is enough to read the lists that are to be joined. A graph over them takes no
-    /// more than one that is made anew.
+    /// Whether memory is enough to read the lists. A graph joined from them takes no more than a
+    /// new one.
     pub(super) fn can_join(&self) -> bool {
         let rows = u64::from(self.node_count) * ROW_BYTES;
         STAGE_BYTES + SORTED_BYTES + READ_BYTES + rows <= self.budget_bytes
     }
 
-    /// Bytes of the lists on disk, as they are read and in order.
+    /// Bytes of the lists on disk, unsorted and sorted.
     pub(super) fn joined_bytes(&self) -> u64 {
         let list = 4 * u64::from(self.spec.graph.max_degree() + 3);
         2 * u64::from(self.node_count) * list
@@ -88,7 +89,7 @@ pub(super) struct JoinedFile {
     longest: u32,
 }
 
-/// Lists in memory, of some nodes that are numbered by their places among these.
+/// Lists of some nodes in memory, numbered by their places among these nodes.
 pub(super) struct JoinedLists {
     graph: Graph,
     parts: Vec<u16>,
@@ -104,8 +105,8 @@ impl JoinedLists {
 }
 
 impl JoinedFile {
-    /// The lists of some nodes, which ascend; of their neighbours the first of those that are among
-    /// them, as many as a graph of `max_degree` takes of a node.
+    /// The lists of some ascending nodes. Of the neighbours that are among these nodes, each list
+    /// keeps the first, as many as a graph of `max_degree` takes.
     pub(super) fn of(
         &self,
         nodes: &[u32],

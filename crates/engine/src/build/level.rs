@@ -1,28 +1,27 @@
-//! Whether lists that queries choose by their dimensions find on average what they should.
+//! Whether lists that queries choose by local dimension find on average what they should.
 //!
-//! How misses go with dimensions is a power fitted to all lists, taken steeper than it shows. Where
-//! it is too steep, queries of low dimension have shorter lists than they need, which longer ones
-//! the others do not make up for. The queries of the calibration have noted what they miss with
-//! each list, so they tell by how much.
+//! The dependence of misses on dimension is a power law fitted to all lists, and taken steeper than
+//! the fit. If it is too steep, queries of low dimension have shorter lists than they need, and the
+//! longer lists of the others do not make up for it. The queries of the calibration have noted
+//! their misses with each list, which tells by how much.
 
 use crate::calibration::ListPlan;
 
-/// Recalls whose lists are looked at.
+/// Recalls whose lists are checked.
 const RECALLS: [f32; 3] = [0.8, 0.9, 0.95];
-/// Queries that tell, at least.
+/// Queries with notes, at least.
 const LEAST_QUERIES: usize = 100;
 
-/// What queries missed with lists of some sizes.
+/// The misses of queries with lists of some sizes.
 pub(super) struct NotedMisses<'n> {
     /// Sizes, ascending.
     pub(super) sizes: &'n [u32],
-    /// Of each query its dimension, where that is known, and what it missed with each size, as far
-    /// as it went.
+    /// The dimension of each query, and its misses with each size that it went up to.
     pub(super) queries: Vec<(f32, Vec<f64>)>,
 }
 
-/// How many times what plans for some recalls say queries miss whose lists they choose; none where
-/// too few have noted it.
+/// The ratio of noted misses to those that list plans for some recalls foretell; `None` if too few
+/// queries have notes.
 pub(super) fn times_missed(
     noted: &NotedMisses<'_>,
     plan: impl Fn(f32) -> Option<ListPlan>,
@@ -34,7 +33,7 @@ pub(super) fn times_missed(
 }
 
 impl<'n> NotedMisses<'n> {
-    /// Of queries of these dimensions, what some of them, by their places, missed with each size.
+    /// From the dimensions of all queries, and for each size the misses of some, by place.
     pub(super) fn new<P: Iterator<Item = (usize, f64)>>(
         sizes: &'n [u32],
         dimensions: &[Option<f32>],
@@ -43,7 +42,7 @@ impl<'n> NotedMisses<'n> {
         let mut misses = vec![Vec::new(); dimensions.len()];
         for (at, each) in noted.enumerate() {
             for (query, missed) in each {
-                // Who was not searched for with a list before has no line from there.
+                // A query that skipped the list before cannot be interpolated from there.
                 if let Some(own) = misses.get_mut(query).filter(|own| own.len() == at) {
                     own.push(missed);
                 }
@@ -58,7 +57,7 @@ impl<'n> NotedMisses<'n> {
         }
     }
 
-    /// Misses of all queries with the lists of a plan, beside those that it says.
+    /// The misses of all queries with the lists of a plan, divided by those that it foretells.
     fn ratio(&self, plan: &ListPlan) -> Option<f64> {
         let pairs = self.queries.iter().filter_map(|(dimension, misses)| {
             let missed = self.missed(misses, plan.size_at(*dimension))?;
@@ -70,7 +69,7 @@ impl<'n> NotedMisses<'n> {
         (count >= LEAST_QUERIES && said > 0.0).then_some(missed / said)
     }
 
-    /// What a query misses with a list between two of the sizes, on the line between them.
+    /// The misses of a query with a list between two of the sizes, interpolated.
     fn missed(&self, misses: &[f64], size: f32) -> Option<f64> {
         let behind = self.sizes.partition_point(|own| (*own as f32) < size);
         let high = *self.sizes.get(behind)? as f32;

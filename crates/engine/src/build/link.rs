@@ -1,5 +1,4 @@
-//! Rows on their way into a graph that is there: searches of it, and what of the found becomes a
-//! list.
+//! Links new rows into an existing graph: searches it, and prunes what is found to a list.
 
 use pageway_graph::{PruneSpec, Pruner, VectorSet};
 use pageway_types::{Candidate, ElementType, Metric, NodeId, VectorShape};
@@ -15,26 +14,25 @@ use crate::plan::least_memory;
 use crate::resolve;
 use crate::spec::IndexSpec;
 
-/// Nodes that are found for a row.
+/// Nodes that a search finds for a row.
 pub(crate) fn found_per_row(spec: &IndexSpec, nodes: u32) -> u32 {
     spec.graph.build_list().min(nodes)
 }
 
-/// Whether the living ones of the nodes that searches find are those that are near a row.
+/// Whether enough of the `found` nodes live, so that they are those near the row.
 pub(super) const fn is_well_known(living: usize, found: u32) -> bool {
     2 * living >= found as usize
 }
 
-/// A segment that is searched for the neighbours of rows, as it was before any of its rows died:
-/// dead nodes lead on, and are found.
+/// A segment that is searched for the neighbours of rows. Dead nodes are not hidden: they lead on,
+/// and are found.
 pub(super) struct BaseSearch {
     index: Index,
     options: SearchOptions,
 }
 
 impl BaseSearch {
-    /// Opens a segment that there is for rows of `element`, in the least memory and half of
-    /// [`REWRITE_BYTES`].
+    /// Opens a segment for rows of `element`, in the least memory and half of [`REWRITE_BYTES`].
     pub(super) fn open(
         workspace: &Workspace,
         (segment, element): (&SegmentEntry, ElementType),
@@ -63,8 +61,8 @@ impl BaseSearch {
         Ok(Self { index, options })
     }
 
-    /// The nodes that are found for each of some raw rows, nearest first: fewer than asked for
-    /// where walks do not come to all.
+    /// The nodes found for each raw row, nearest first; fewer than asked for if walks do not reach
+    /// all.
     pub(super) fn found(&self, rows: &[u8]) -> Result<Vec<Vec<u32>>> {
         let asked = Queries::new(rows, self.index.shape());
         let answers = self.index.search(&asked, &self.options)?;
@@ -76,7 +74,7 @@ impl BaseSearch {
     }
 }
 
-/// Chooses lists by exact distances.
+/// Prunes lists by exact distances.
 pub(crate) struct Linker {
     shape: VectorShape,
     metric: Metric,
@@ -86,7 +84,7 @@ pub(crate) struct Linker {
 }
 
 impl Linker {
-    /// Of the graph of a design, among at most so many candidates. `max_norm` under the inner
+    /// For the graph of a design, with at most `most` candidates. `max_norm` under the inner
     /// product.
     pub(crate) fn new(spec: &IndexSpec, most: u32, max_norm: Option<f32>) -> Result<Self> {
         let metric = spec.shape.metric;
@@ -102,10 +100,10 @@ impl Linker {
         })
     }
 
-    /// The list of a raw row: the places of those of `others`, raw rows, that it gets, in prune
-    /// order. Of those who are farther than all of the first `near`, where there are some, the
-    /// farthest alone is a candidate, which leads elsewhere: few rows among many are far from each
-    /// other, and hardly one of them occludes another, so that they would fill a list.
+    /// The adjacency list of a raw row: the places in `others`, raw rows, that pruning keeps, in
+    /// prune order. Of the others that are farther than all of the first `near`, only the farthest
+    /// is a candidate, to lead elsewhere. A few rows among many are far from each other and hardly
+    /// occlude each other, so they would fill the list.
     pub(crate) fn choose(
         &mut self,
         row: &[u8],

@@ -5,7 +5,6 @@ use pageway_store::{FileEntry, PageFileWriter};
 use pageway_types::{Metric, NodeId, Progress};
 use serde_json::{Value, json};
 
-use super::budget::{BLOCK_BYTES, GraphPlan};
 use super::donor::{Donor, DonorRows};
 use super::encode::CodeFiles;
 use super::fingerprint::Fingerprint;
@@ -14,20 +13,22 @@ use super::graph_file::GraphFile;
 use super::joined::{JoinedFile, JoinedLists};
 use super::order::{NodeOrder, order_nodes};
 use super::pipeline::{Pipeline, Stages, not_in_memory};
+use super::plan::GraphPlan;
 use super::reach::relink;
 use super::replicas::{Distances, ReplicaPlan};
 use super::scratch::StageFiles;
 use super::shards::{ShardBuild, ShardGraphs};
+use super::stages::BLOCK_BYTES;
 use super::write::{ListSource, ListStream, PageInput, write_pages};
 use crate::error::Result;
 use crate::manifest::{FileKind, GraphStatistics};
 use crate::resolve;
 
-/// A graph, and the row where walks over it start.
+/// A graph, and the row at which walks start.
 pub(super) struct Linked<'p> {
     pub(super) medoid: NodeId,
     pub(super) lists: Lists<'p>,
-    /// Of how many graphs it was merged; of one that was not.
+    /// Graphs it was merged from; 1 if it was built whole.
     pub(super) shards: u32,
 }
 
@@ -45,7 +46,7 @@ pub(super) enum Lists<'p> {
     Whole(WholeGraph<'p>),
     /// On disk.
     File(GraphFile),
-    /// Nodes have none.
+    /// Nodes have no lists.
     None,
 }
 
@@ -113,7 +114,7 @@ impl Pipeline<'_> {
         };
         let joined = joined.as_ref().map(JoinedLists::as_joined);
         let whole = WholeGraph::build(input, joined, self.donor()?.as_ref())?;
-        // The layers of an HNSW graph are not kept, so neither is it.
+        // A graph with layers is not kept, because layers are not.
         if files.scratch.resumes() && whole.layers.is_empty() {
             let mut lists = GraphRows::new(&whole.graph);
             let file = GraphFile::write(files.writer("graph")?, &mut lists, (nodes, max_degree))?;
@@ -122,13 +123,13 @@ impl Pipeline<'_> {
         Ok(whole)
     }
 
-    /// The lists of the segments that the rows come from, where they are joined.
+    /// The lists of the segments that the rows come from, if they are joined.
     fn joined_file(&self) -> Result<Option<JoinedFile>> {
         let kept = self.kept.filter(|_| self.plan.joins());
         kept.map(|kept| self.joined(kept)).transpose()
     }
 
-    /// The index whose graph is taken over, where one is.
+    /// The index whose graph is taken over, if any.
     fn donor(&self) -> Result<Option<Donor<'_>>> {
         let rows = DonorRows {
             vectors: self.input.vectors,
@@ -141,8 +142,8 @@ impl Pipeline<'_> {
             .transpose()
     }
 
-    /// The graph on disk: taken over, or merged from shards or from lists that are kept, and every
-    /// node linked.
+    /// The graph on disk, taken over or merged from shards or kept lists, with every node
+    /// reachable.
     fn graph_file(
         &self,
         entry: NodeId,
@@ -206,7 +207,7 @@ impl Pipeline<'_> {
         Ok(order)
     }
 
-    /// OR(G) of the order.
+    /// Overlap ratio OR(G) of the order.
     pub(super) fn overlap(&self, linked: &Linked<'_>, order: &NodeOrder) -> Result<Option<f64>> {
         let nodes = self.plan.node_count;
         let nodes_per_page = resolve::codec(&self.plan.spec, nodes)?.map().nodes_per_page;
@@ -284,7 +285,7 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Distances of rows that are read.
+    /// Distances between rows that are read for them.
     fn distances(&self, max_norm: f32) -> Distances<'_> {
         let metric = self.options.metric;
         let max_norm = (metric == Metric::InnerProduct).then_some(max_norm);
@@ -311,7 +312,7 @@ impl Pipeline<'_> {
     }
 }
 
-/// A graph that was merged, and of how many.
+/// A merged graph, and the number of graphs it was merged from.
 struct Merged {
     graph: GraphFile,
     shards: u32,
@@ -327,7 +328,7 @@ impl Merged {
     }
 }
 
-/// A number of a note.
+/// A number in the note of a stage.
 pub(super) fn noted(note: &Value, name: &str) -> u64 {
     note.get(name).and_then(Value::as_u64).unwrap_or(0)
 }

@@ -15,19 +15,18 @@ use crate::index::Index;
 use crate::options::{Answers, Effort, Queries, SearchOptions};
 use crate::truth::{Found, Truth, recall, recall_p5};
 
-/// Expansions, or page reads where those are more, that a point costs, about: as many as there are
-/// rows, within these.
+/// A point costs about as many expansions (or page reads, if those are more) as there are rows, but
+/// at least and at most so many.
 const COSTS: (u64, u64) = (8_000, 24_000);
-/// Of few neighbours, of which each query tells little, so many times as much at most.
+/// Up to so many neighbours each query tells little, so points may cost so many times as much.
 const FEW_NEIGHBORS: (u32, u64) = (30, 3);
-/// Queries of a point at least, of k = 1, where one is found or not. Of more neighbours each query
-/// tells more.
+/// Queries of a point at least, for k = 1. With more neighbours each query tells more, so fewer do.
 const QUERIES: f32 = 500.0;
 /// The same for any k.
 const LEAST_QUERIES: f32 = 40.0;
-/// Fewer than that where a point would cost more than so many times the usual, down to a half.
+/// If a point would cost more than so many times the usual, it has fewer queries, down to half.
 const DEAREST: f32 = 4.0;
-/// Answers of a point at most, and what one of them takes.
+/// Answers of a point at most, and the bytes of one.
 pub(super) const MAX_ANSWERS: usize = 100_000;
 pub(super) const ANSWER_BYTES: u64 = 40;
 
@@ -39,19 +38,19 @@ const ENOUGH: f32 = 0.996;
 const LEAST_GAIN: f32 = 0.0003;
 /// Lists up to here are no sign of that.
 const SHORT_LIST: u32 = 32;
-/// Share of its expansions that a list half as long must save to be worth measuring.
+/// A list half as long is measured if it saves at least this share of the expansions.
 const LEAST_SAVING: f32 = 0.05;
-/// First list of a curve, in shares of k and at least.
+/// First list of a curve, as a share of k, and at least so long.
 const FIRST_LIST: (f32, u32) = (0.15, 4);
-/// Lists at which queries learn their local dimension: one in so many of k, and at least.
+/// Lists at which queries learn their local dimension: one in so many of k, and at least so long.
 const FIRST_LOOK: (u32, u32) = (10, 3);
 /// Lists grow by a half up to here, where recall rises fast, and double from here on.
 const FINE_UP_TO: u32 = 64;
 /// Longest list that is measured.
 const LONGEST_LIST: u32 = 8192;
 
-/// Rows up to which all are candidates, whatever recall is asked: what so few of them miss, one of
-/// which is hidden, tells nothing of queries.
+/// Up to so many rows all are candidates, whatever recall is asked: misses among so few rows, one
+/// of them hidden, tell nothing of queries.
 pub(super) const FEW_ROWS: u64 = 100;
 
 /// Neighbours up to which costs are those of exact distances.
@@ -144,7 +143,7 @@ struct Measuring<'m> {
 }
 
 impl Measuring<'_> {
-    /// Measures for `k` from now on. With a first list each answer more costs about as many pages.
+    /// Measures for `k` from now on.
     fn turn_to(&mut self, k: u32) {
         self.pages = self.first_pages * k as f32 / self.k as f32;
         self.k = k;
@@ -158,7 +157,7 @@ impl Measuring<'_> {
         }
         let (share, least) = FIRST_LIST;
         let first = ((self.k as f32 * share) as u32).max(least);
-        // Of answers that are expanded, so many are in any case.
+        // Answers that must be expanded are read whatever the list.
         let expanded = self.expanded_answers();
         let first = first.max(expanded);
         let mut rows = Vec::new();
@@ -198,8 +197,7 @@ impl Measuring<'_> {
         Ok(curve)
     }
 
-    /// Puts in how what was missed goes with local dimensions, in designs that choose lists by
-    /// them.
+    /// Fits the dependence of misses on local dimensions, in designs that choose lists by these.
     fn fit_dimensions(&mut self, curve: &mut CalibrationCurve) -> Result<()> {
         if !self.index.chooses_lists() {
             return Ok(());
@@ -233,8 +231,8 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// How many times what the fit of a curve says queries of these dimensions miss whose lists are
-    /// chosen by it.
+    /// The ratio of noted misses to those that the fit of a curve foretells, for queries of these
+    /// dimensions whose lists it chooses.
     fn times_missed(
         &self,
         curve: &CalibrationCurve,
@@ -255,7 +253,7 @@ impl Measuring<'_> {
         })
     }
 
-    /// Answers that have to be expanded, where nothing else gives an exact distance.
+    /// Answers that have to be expanded, if nothing else gives an exact distance.
     fn expanded_answers(&self) -> u32 {
         if self.index.expands_answers() {
             self.k
@@ -268,7 +266,7 @@ impl Measuring<'_> {
         let [.., before, last] = rows else {
             return false;
         };
-        // Other queries differ by chance: once is no sign then.
+        // With other queries the recall differs by chance, so once is no sign.
         let times = if last.queries == before.queries { 1 } else { 2 };
         let gains = rows.windows(2).rev().take(times);
         let is_flat = gains.len() == times
@@ -279,7 +277,7 @@ impl Measuring<'_> {
         last.recall >= ENOUGH || (is_flat && last.list_size > self.k.max(SHORT_LIST))
     }
 
-    /// Searches with lists of one size; none where memory for searches has no room for them.
+    /// Searches with lists of one size; `None` if memory for searches has no room for them.
     fn point(&mut self, list_size: u32) -> Result<Option<CalibrationRow>> {
         let exact = self.k <= EXACT_RANKS || self.index.harvests_refined();
         let options = SearchOptions {
@@ -307,7 +305,7 @@ impl Measuring<'_> {
         self.judge(&answers, &places, list_size).map(Some)
     }
 
-    /// Which queries a point is measured with: evenly drawn of all.
+    /// The queries that a point is measured with, evenly drawn from all.
     fn places(&self, list_size: u32) -> Vec<usize> {
         let all = self.plan.truth.query_count();
         let (least, most) = COSTS;

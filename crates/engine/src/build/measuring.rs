@@ -1,7 +1,9 @@
-//! What a build searches what it built for, and the memory that it takes: recall, and what is hot.
+//! Whether a build searches the finished index, for its recall and its hot nodes, and the memory of
+//! that.
 
-use super::budget::{BuildPlan, STAGE_BYTES};
 use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
+use super::plan::BuildPlan;
+use super::stages::STAGE_BYTES;
 use crate::calibration::RANKS;
 use crate::error::Result;
 use crate::execution::MOST_COPIES;
@@ -11,7 +13,7 @@ use crate::plan::least_memory;
 use crate::resolve;
 
 impl BuildPlan {
-    /// What it takes to search what was built, for its recall or for what is hot.
+    /// Memory for measuring recall or hot nodes of the finished index.
     pub(super) fn measuring_bytes(&self, options: &BuildOptions) -> Result<u64> {
         let beside = if options.calibration_queries > 0 {
             self.calibration_bytes(options)
@@ -23,26 +25,26 @@ impl BuildPlan {
         Ok(beside + self.searching_bytes()?)
     }
 
-    /// The least that searches take, of all segments together and of each alone.
+    /// The least memory that is enough for searches over all segments, and over one.
     fn searching_bytes(&self) -> Result<u64> {
         let settled = self.spec.settled();
         let all = least_memory(&settled, self.cut.extent())?.reserved();
         Ok(all.max(least_memory(&settled, self.node_count)?.reserved()))
     }
 
-    /// Whether the build measures recall: where that is asked for and memory holds searches.
+    /// Whether the build measures recall: if asked to, and memory holds the searches.
     pub(super) fn calibrates(&self, options: &BuildOptions) -> Result<bool> {
         let fits = self.measuring_bytes(options)? <= self.budget_bytes;
         Ok(options.calibration_queries > 0 && fits)
     }
 
-    /// Whether the build searches for what is hot: where the design does and memory holds searches.
+    /// Whether the build finds hot nodes by searches: if the design does, and memory holds them.
     pub(super) fn samples_visits(&self) -> Result<bool> {
         Ok(self.counts_visits() && self.searching_bytes()? + STAGE_BYTES <= self.budget_bytes)
     }
 
-    /// What the user should know before: a form that the memory of the build is too little for, and
-    /// what is left to be measured later.
+    /// Warnings before the build: a form that its memory is too small for, and measurements that
+    /// are left for later.
     pub(super) fn warnings(&self, options: &BuildOptions) -> Result<Vec<String>> {
         let mut warnings: Vec<String> = self.passed_over.iter().cloned().collect();
         if options.calibration_queries > 0 && !self.calibrates(options)? {
@@ -62,7 +64,7 @@ impl BuildPlan {
         Ok(warnings)
     }
 
-    /// Whether the segment is searched for what is hot.
+    /// Whether the design finds hot nodes by searches.
     fn counts_visits(&self) -> bool {
         let spec = &self.spec;
         resolve::keeps_hot_list(spec) && spec.cache.selection.counts_visits()
@@ -72,8 +74,8 @@ impl BuildPlan {
     pub(super) fn calibration_bytes(&self, options: &BuildOptions) -> u64 {
         let most = RANKS.into_iter().max().unwrap_or(1).min(self.node_count);
         let queries = u64::from(options.calibration_queries);
-        // The row twice, its truth, and what each search cost; then the answers of some, or what
-        // all note, which is less.
+        // Each row twice, its truth and the cost of its search; then the answers of some queries,
+        // or the notes of all, which are less.
         let neighbors = u64::from(most) + MOST_COPIES as u64;
         let per_query = 2 * self.row_bytes() + neighbors * (4 + 4) + 200;
         let answers = (queries * u64::from(most)).min(MAX_ANSWERS as u64);

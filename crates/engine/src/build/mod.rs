@@ -5,9 +5,9 @@
 //!  (whole, or shards merged) -> encode -> records -> hot nodes -> calibrate -> manifest
 //! ```
 //!
-//! Memory is planned before anything is written (`budget`), nothing is visible before the manifest
-//! is committed (`workspace`), and the same data, options and seed give the same bytes on any
-//! number of threads.
+//! Memory is planned before anything is written (`plan`, `budget`, `stages`), nothing is visible
+//! before the manifest is committed (`workspace`), and the same data, options and seed give the
+//! same bytes on any number of threads.
 
 mod addition;
 mod arrangement;
@@ -26,6 +26,7 @@ mod copy;
 mod course;
 mod cut;
 mod deal;
+mod disk;
 mod donor;
 mod encode;
 mod entry;
@@ -55,6 +56,7 @@ mod phases;
 mod piecewise;
 mod pipeline;
 mod places;
+mod plan;
 mod questions;
 mod raw_rows;
 mod reach;
@@ -70,6 +72,7 @@ mod segment_limits;
 mod shards;
 mod sort;
 mod spill;
+mod stages;
 mod steps;
 mod stored;
 mod thrift;
@@ -84,7 +87,6 @@ pub(crate) use addition::{
     Added, Addition, AdditionLimits, AdditionSize, CALIBRATION_QUERIES, added_spec, check_addition,
 };
 pub(crate) use attributes::DocumentsById;
-pub(crate) use budget::rewrite_bytes;
 pub(crate) use choose::memory_with_lists;
 pub(crate) use copy::{copy_file, link_or_copy};
 pub use held_out::HeldOutRows;
@@ -96,4 +98,5 @@ pub use recalibrate::CalibrateOptions;
 pub use report::BuildReport;
 pub(crate) use rewrite::{KeptLists, KeptRows};
 pub use segment_limits::SegmentLimits;
+pub(crate) use stages::rewrite_bytes;
 pub use steps::{BuildStep, StepKind, StepReport};

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::options::BuildInput;
 use crate::source::NamedRows;
 
-/// Does something with the same input, with ids and documents in place of names.
+/// Calls `act` with the input in which ids and documents take the place of names.
 ///
 /// # Errors
 /// `InvalidInput` for ids beside names; what `act` gives, with names in place of their ids.

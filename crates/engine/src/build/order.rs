@@ -1,5 +1,5 @@
-//! The numbers of nodes: rows in their order, or placed so that nodes of a page belong together and
-//! hot pages come first.
+//! The numbers of nodes: by row, or by a placement that puts near nodes on one page and hot pages
+//! first.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::spec::{IndexSpec, PlacementSpec};
 pub(super) enum NodeOrder {
     /// Node and row have the same number.
     Rows,
-    /// So have they, since the rows were put in the order of nodes before; here is which they were.
+    /// The same, because the rows were put in the order of nodes; this tells their numbers in the
+    /// data.
     Ordered(Arc<OrderedRows>),
     /// A permutation, both ways.
     Placed {
@@ -45,12 +46,12 @@ impl NodeOrder {
         Self::Placed { rows, nodes }
     }
 
-    /// Whether rows are read from first to last for the nodes in their order.
+    /// Whether the rows of ascending nodes ascend too.
     pub(super) const fn is_sequential(&self) -> bool {
         matches!(self, Self::Rows | Self::Ordered(_))
     }
 
-    /// Writes the numbers that the rows of some nodes have for the user.
+    /// Writes the row numbers of some nodes in the data of the user.
     pub(super) fn numbers(&self, nodes: Range<u32>, out: &mut Vec<u32>) -> Result<()> {
         if let Self::Ordered(rows) = self {
             return rows.numbers(nodes, out);
@@ -60,8 +61,8 @@ impl NodeOrder {
         Ok(())
     }
 
-    /// Writes the ids of some nodes, whose rows have these numbers for the user: of `ids`, which
-    /// are those of the rows that it is built from, or the numbers.
+    /// Writes the ids of some nodes: from `ids`, which follow the rows of the build, or their row
+    /// numbers in the data of the user.
     pub(super) fn user_ids(
         &self,
         (ids, nodes): (Option<&dyn IdRead>, Range<u32>),
@@ -80,7 +81,7 @@ impl NodeOrder {
             .try_for_each(|id| ids.read(*id, std::slice::from_mut(id)))
     }
 
-    /// The nodes of rows that the user has such numbers for.
+    /// The nodes of rows, given by their numbers in the data of the user.
     pub(super) fn nodes_of(&self, rows: &[RowId]) -> Result<Vec<NodeId>> {
         match self {
             Self::Ordered(ordered) => ordered.nodes_of(rows),
@@ -90,7 +91,7 @@ impl NodeOrder {
         }
     }
 
-    /// Row of a node, among those that it is built from.
+    /// Row of a node among the rows of the build.
     #[inline]
     pub(super) fn row_of(&self, node: NodeId) -> RowId {
         let same = RowId(node.0);
@@ -103,7 +104,7 @@ impl NodeOrder {
         }
     }
 
-    /// Node of such a row.
+    /// Node of a row of the build.
     #[inline]
     pub(super) fn node_of(&self, row: RowId) -> NodeId {
         let same = NodeId(row.0);
@@ -126,7 +127,7 @@ pub(super) fn placement(spec: &IndexSpec) -> Option<Placement> {
     })
 }
 
-/// Chooses the order of nodes, and says how much neighbours share pages in it.
+/// Chooses the order of nodes; also returns its overlap ratio.
 pub(super) fn order_nodes(
     spec: &IndexSpec,
     nodes_per_page: u32,

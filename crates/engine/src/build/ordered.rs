@@ -1,7 +1,7 @@
-//! Rows in the order of nodes, in temporary files, with the numbers that they had and their ids.
+//! Rows in the order of nodes, in temporary files, with their numbers in the data and their ids.
 //!
-//! What comes after reads them from first to last, where the order of the data would cost a read
-//! somewhere else for each node.
+//! Later stages read them from first to last; the order of the data would cost a random read for
+//! each node.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,7 +30,7 @@ pub(super) struct OrderedRows {
     stride: usize,
 }
 
-/// The same, while it is written.
+/// Writes rows in the order of nodes.
 pub(super) struct OrderedWriter {
     shape: VectorShape,
     stride: usize,
@@ -87,8 +87,7 @@ impl OrderedWriter {
 }
 
 impl OrderedRows {
-    /// Rows that an earlier build kept as the stages of these names: of a shape, with so many bytes
-    /// of identity each.
+    /// The rows that an earlier build kept under the stage names `names`.
     pub(super) fn kept(
         files: StageFiles<'_>,
         [rows, identities]: [&str; 2],
@@ -107,7 +106,7 @@ impl OrderedRows {
         }))
     }
 
-    /// Keeps them, where finished stages are kept.
+    /// Keeps the rows, if finished stages are kept.
     pub(super) fn keep(&self, files: StageFiles<'_>, names: [&str; 2]) -> Result<()> {
         let [rows, identities] = names;
         files.keep(rows, &self.rows, Value::Null)?;
@@ -169,7 +168,7 @@ impl OrderedRows {
         Ok(rows.iter().filter_map(node).collect())
     }
 
-    /// Shows nodes, and the numbers that their rows had.
+    /// Calls `visit` with nodes and the numbers of their rows.
     pub(super) fn for_each(
         &self,
         nodes: Range<u32>,

@@ -1,8 +1,8 @@
-//! Rows so far out that alone they would decide what codes and clusters are like for all others.
+//! Outliers: rows so long that they alone would decide the codes and clusters of all others.
 //!
-//! One row of 1e18 among rows of 1 moves every mean and is all of the variance. Such rows count as
-//! shorter where codes are trained and clusters found; vectors, exact distances and graphs are as
-//! they were given.
+//! One row of length 1e18 among rows of length 1 moves every mean and makes up all of the variance.
+//! Outliers are shortened where codes are trained and clusters found; vectors, exact distances and
+//! graphs stay as given.
 
 use std::borrow::Cow;
 
@@ -12,17 +12,17 @@ use crate::error::Result;
 use crate::resolve;
 use crate::source::{Lengths, encode};
 
-/// A row is far out that is so many times as long as half of the rows are at most.
+/// A row is an outlier if it is so many times as long as the median row.
 const FAR: f32 = 100.0;
 
-/// Half of the squared norms below this: squares of differences are about to leave the range in
-/// which an f32 is exact to seven digits.
+/// If the median squared norm is below this, squares of differences are about to leave the range in
+/// which an f32 has seven digits.
 const FAINT: f32 = 1e-30;
 
 /// Rows whose lengths stand for those of all.
 const COMPARED: usize = 1 << 16;
 
-/// What a build tells about the lengths of its rows.
+/// What a build reports about the lengths of its rows.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(super) struct RowLengths {
     /// Rows far out, about.
@@ -32,7 +32,7 @@ pub(super) struct RowLengths {
 }
 
 impl RowLengths {
-    /// Of rows that were seen; under cosine lengths do not matter.
+    /// From the lengths of rows; under cosine lengths do not matter.
     pub(super) fn of(lengths: &Lengths, metric: Metric) -> Self {
         let median = lengths.median();
         if metric == Metric::Cosine || median <= 0.0 {
@@ -72,7 +72,7 @@ impl RowLengths {
     }
 }
 
-/// Makes rows that are far out as long as half of the rows are at most; how many they are.
+/// Shortens outliers to the median length; returns how many.
 pub(super) fn tame(values: &mut [f32], dimension: usize) -> usize {
     let lengths: Vec<f32> = values.chunks_exact(dimension).map(length).collect();
     let Some(middle) = median(lengths.iter().copied(), lengths.len()) else {
@@ -89,8 +89,8 @@ pub(super) fn tame(values: &mut [f32], dimension: usize) -> usize {
     far
 }
 
-/// Raw rows in which those far out are as long as one may be that is not. Also the length of the
-/// longest then, where there are any.
+/// Raw rows with outliers shortened to the limit; also the length of the longest then, if there are
+/// outliers.
 ///
 /// # Errors
 /// When the kernels are not to be had.
@@ -129,7 +129,7 @@ pub(super) fn clip(
     Ok((Cow::Owned(clipped), Some(longest)))
 }
 
-/// The middle one of `count` lengths, of some of many; none where it is 0.
+/// The median of `count` lengths, estimated from some; `None` if it is 0.
 fn median(lengths: impl Iterator<Item = f32>, count: usize) -> Option<f32> {
     let step = count.div_ceil(COMPARED).max(1);
     let mut some: Vec<f32> = lengths.step_by(step).collect();

@@ -4,10 +4,11 @@ use pageway_store::{OsVfs, Vfs};
 use pageway_types::{ElementType, NoProgress};
 use serde::Serialize;
 
-use super::budget::BuildPlan;
+use super::disk::disk_bytes;
 use super::named::with_ids;
+use super::plan::BuildPlan;
 use super::stored::stored_element;
-use super::whole::{check_options, disk_bytes, shared_codebook};
+use super::whole::{check_options, shared_codebook};
 use crate::error::Result;
 use crate::index::Index;
 use crate::options::{BuildInput, BuildOptions};
@@ -26,7 +27,7 @@ pub struct BuildOutline {
     pub spec: IndexSpec,
     /// Element type that vectors are stored in: f16 where that holds all of f32 vectors exactly.
     pub stored: ElementType,
-    /// What it takes, were it one segment.
+    /// Its footprint if it were one segment.
     pub footprint: Footprint,
     /// Memory of a search, as the index would be opened.
     pub memory_bytes: u64,
@@ -40,14 +41,14 @@ pub struct BuildOutline {
     pub disk_bytes: u64,
     /// Threads.
     pub threads: usize,
-    /// What the user should know before: what the memory of the build is too little for.
+    /// Warnings: what the memory of the build is too small for.
     pub warnings: Vec<String>,
 }
 
 impl Index {
-    /// What [`Index::build`] would make: the same checks of options and budgets, and nothing is
-    /// written. Reads `f32` rows until there is one that f16 does not hold exactly, and no others:
-    /// a pass over them, or microseconds.
+    /// What [`Index::build`] would make, by the same checks of options and budgets; writes nothing.
+    /// Reads `f32` rows up to the first that f16 does not hold exactly: a pass over them, or
+    /// microseconds.
     ///
     /// # Errors
     /// Those of a build that are known before its work.

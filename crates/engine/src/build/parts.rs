@@ -5,10 +5,10 @@
 //!  rows -deal-> part 0: (row, identity)... -order-> rows of nodes 0 .. -+
 //!           \-> part 1: (row, identity)... -order-> rows behind those --+-> rows, identities
 //! ```
-//! Each pass is sequential, but for one over a part, which memory holds. What comes out is the rows
-//! in the order of nodes, so everything after it is sequential too. A part that was read goes
-//! before the next is: both copies of the rows together take little more than one. Parts follow
-//! each other as near ones do; rows that do not fill a page go on to the next.
+//! Passes are sequential; only a part is accessed at random, and memory holds that. The result is
+//! the rows in the order of nodes, so later stages are sequential too. A part is deleted before the
+//! next is read, so both copies of the rows take little more disk than one. Near parts follow each
+//! other; rows that do not fill a page move on to the next part.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -22,14 +22,15 @@ use pageway_types::{Metric, NodeId, Progress, VectorShape};
 use rayon::ThreadPool;
 use serde_json::Value;
 
-use super::budget::{BuildPlan, NORM_BYTES, STAGE_BYTES};
 use super::clusters::{CLIPPED, table};
 use super::course::Course;
 use super::deal::Deal;
 use super::ordered::{OrderedRows, OrderedWriter};
 use super::outliers::clip;
+use super::plan::BuildPlan;
 use super::scratch::StageFiles;
 use super::spill::{Spill, SpillWriter, shared_buffer_bytes};
+use super::stages::{NORM_BYTES, STAGE_BYTES};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::BuildInput;
 use crate::resolve;
@@ -38,13 +39,13 @@ use crate::storage::{ClusterTable, FoundClusters, Identities};
 
 /// Fewest rows of a part: clusters of fewer would be cut off from what is near.
 const PART_ROWS_MIN: u64 = 4096;
-/// Parts that there may be for each that the rows fill: they are filled to three quarters, and an
-/// uneven set may double their number.
+/// Parts at most, as a multiple of those that would hold each row once: parts are filled to three
+/// quarters, and an uneven set may double their number.
 const PARTS_PER_FILL: u64 = 3;
 
 impl BuildPlan {
-    /// Whether rows can be put in order part by part: where nodes are not in the order of the data.
-    /// Where they are placed by their edges, the order is that of the graph to begin with.
+    /// Whether rows can be put in order part by part: if nodes are not in the order of the data.
+    /// For placement by edges this is the order in which the graph is built.
     pub(super) fn can_part(&self) -> bool {
         !self.spec.layout.placement.is_by_id()
     }
@@ -54,8 +55,8 @@ impl BuildPlan {
         self.row_bytes() + Identities::stride(&self.spec) as u64
     }
 
-    /// How many rows a part holds at most where least memory is needed: more take it themselves,
-    /// fewer make more parts, each with a buffer.
+    /// The part size that needs the least memory: larger parts take more themselves, smaller ones
+    /// are more, each with a buffer.
     pub(super) fn least_part(&self) -> u64 {
         let nodes = u64::from(self.node_count);
         let sizes = std::iter::successors(Some(PART_ROWS_MIN), |rows| Some(rows + rows / 4));
@@ -78,20 +79,20 @@ impl BuildPlan {
         STAGE_BYTES + buffers + held + one + ordering
     }
 
-    /// What finding the clusters of `rows` rows takes, and what is held of all, whose means
-    /// wait on disk.
+    /// Bytes for finding the clusters of `rows` rows, and bytes held for the clusters of all rows,
+    /// whose means wait on disk.
     fn clustering_bytes(&self, rows: u64, spec: &ClusterSpec) -> (u64, u64) {
         let (shape, threads) = (self.spec.shape, self.threads.planned);
         let finding = clusters_bytes(rows, shape.vectors(), shape.metric.guide(), spec, threads);
         let clusters = u64::from(spec.clusters(self.node_count));
         let groups = u64::from(spec.groups(self.node_count));
-        // Where they begin, and means of groups; each vector may have grown to twice what it holds.
+        // Their first rows, and means of groups; each `Vec` may have twice the capacity it needs.
         let held = 2 * 4 * (clusters + groups * (u64::from(shape.dimension) + 1));
         let table = resolve::entry_bytes(&self.spec, self.node_count);
         (finding.max(table), held)
     }
 
-    /// The most rows of a part that the budget holds; the least fits.
+    /// The most rows of a part that the budget holds. Needs a budget that holds `least_part`.
     pub(super) fn part_capacity(&self) -> u32 {
         let (mut low, mut high) = (self.least_part(), u64::from(self.node_count));
         while low < high {
@@ -106,7 +107,7 @@ impl BuildPlan {
     }
 }
 
-/// What puts rows in the order of nodes.
+/// Puts rows in the order of nodes.
 pub(super) struct PartBuild<'p> {
     pub(super) input: &'p BuildInput<'p>,
     pub(super) plan: &'p BuildPlan,
@@ -130,7 +131,7 @@ struct Loaded {
     identities: Vec<u8>,
 }
 
-/// What is ordered so far.
+/// The rows that are in order so far.
 struct Ordering {
     out: OrderedWriter,
     /// Rows behind the last full page.
@@ -138,7 +139,7 @@ struct Ordering {
     clusters: Option<FoundInParts>,
 }
 
-/// Clusters of the parts so far, as those of all.
+/// The clusters of the parts so far.
 struct FoundInParts {
     starts: Vec<u32>,
     groups: Vec<u32>,
@@ -148,8 +149,8 @@ struct FoundInParts {
 }
 
 impl PartBuild<'_> {
-    /// Puts the rows in order, at most `capacity` at a time; with their clusters, where the design
-    /// has those.
+    /// Puts the rows in order, at most `capacity` at a time; also returns their clusters, if the
+    /// design has them.
     pub(super) fn run(&self, capacity: u32) -> Result<(OrderedRows, Option<Arc<ClusterTable>>)> {
         if let Some(kept) = self.kept()? {
             return Ok(kept);
@@ -185,7 +186,7 @@ impl PartBuild<'_> {
         Ok((rows, table))
     }
 
-    /// What an earlier build put in order.
+    /// The rows that an earlier build put in order and kept.
     fn kept(&self) -> Result<Option<(OrderedRows, Option<Arc<ClusterTable>>)>> {
         let format = (self.shape(), self.stride());
         let Some(rows) = OrderedRows::kept(self.files, ["rows", "identities"], format)? else {
@@ -340,14 +341,14 @@ impl PartBuild<'_> {
         Ok(())
     }
 
-    /// Writes what fills no page.
+    /// Writes the last rows, which fill no page.
     fn place_last(&self, rest: &Loaded, ordering: &mut Ordering) -> Result<()> {
         let count = rest.rows.len() / self.shape().row_bytes();
         let order: Vec<NodeId> = (0..count as u32).map(NodeId).collect();
         self.write(rest, &order, &mut ordering.out)
     }
 
-    /// All of a part, behind `loaded`.
+    /// Reads a part behind `loaded`.
     fn load(&self, part: &Part, loaded: Loaded) -> Result<Loaded> {
         let (row_bytes, stride) = (self.shape().row_bytes(), self.stride());
         let Loaded {
@@ -375,7 +376,7 @@ impl PartBuild<'_> {
         })
     }
 
-    /// Clusters and groups of some rows: their share of those of all.
+    /// The share of some rows in the clusters and groups of all.
     fn share(&self, spec: &ClusterSpec, rows: Range<u64>) -> ClusterCount {
         let all = self.plan.node_count;
         let upto = |count: u32, row: u64| u64::from(count) * row / u64::from(all.max(1));
@@ -456,7 +457,7 @@ mod tests {
     use pageway_types::{ElementType, NoProgress, RowId, VectorRead};
 
     use super::*;
-    use crate::build::budget::BuildKind;
+    use crate::build::plan::BuildKind;
     use crate::build::scratch::TemporaryFiles;
     use crate::build::{AdditionLimits, added_spec};
     use crate::options::BuildOptions;

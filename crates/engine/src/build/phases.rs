@@ -1,21 +1,21 @@
 //! The phases of a build in their order, and about how long one thread takes for each.
 //!
-//! Times are those of real vectors of bytes and floats, 128 to 960 of them, in nanoseconds per
-//! component or row; that they are wrong by half moves a bar a little.
+//! Times were measured on real vectors of bytes and floats, of 128 to 960 components, in
+//! nanoseconds per component or row. An error by half moves a progress bar only a little.
 
-use super::budget::{BuildPlan, GraphPlan};
 use super::graph::algorithm;
 use super::order::placement;
+use super::plan::{BuildPlan, GraphPlan};
 
-/// Stages behind each other, and their parts of a phase.
+/// Successive stages, and their shares of a phase.
 pub(super) type StageParts = &'static [(&'static str, f64)];
 
-/// Work of a build whose stages are known by name.
+/// A phase of a build, with the stages that it reports.
 pub(super) struct Phase {
-    /// Seconds that it is thought to take.
+    /// Seconds that it takes, as estimated.
     pub(super) seconds: f64,
     pub(super) stages: StageParts,
-    /// The segment that it builds; none of what is done for all.
+    /// The segment that it builds; `None` for work for all segments.
     pub(super) segment: Option<u32>,
 }
 
@@ -49,10 +49,10 @@ const DEAL_NANOS: f64 = 8.0;
 const ORDER_NANOS: f64 = 60.0;
 const MEDOID_NANOS: f64 = 1.0;
 const WRITE_NANOS: f64 = 4.0;
-/// The same per pair of components, where codes have axes of their own.
+/// The same per pair of components, if codes have principal axes.
 const AXES_NANOS: f64 = 0.4;
 const SAMPLE_NANOS: f64 = 0.15;
-/// The same per component, where it is compared with 256 centroids.
+/// The same per component, if it is compared with 256 centroids.
 const CODE_NANOS: f64 = 15.0;
 /// Nanoseconds per edge.
 const EDGE_NANOS: f64 = 15.0;
@@ -60,7 +60,7 @@ const EDGE_NANOS: f64 = 15.0;
 const CALIBRATE_SECONDS: f64 = 4.0;
 const VISIT_SECONDS: f64 = 0.5;
 
-/// What a build as planned does, in its order.
+/// The phases of a build, in order.
 pub(super) fn phases(plan: &BuildPlan) -> Vec<Phase> {
     let segments = plan.cut.runs();
     let mut all = Vec::new();
@@ -134,7 +134,7 @@ fn encoding(plan: &BuildPlan) -> f64 {
     f64::from(plan.node_count) * dimension * per_row * 1e-9
 }
 
-/// The graph, whole or in shards, each node in two.
+/// Building the graph, whole or in shards with each node in two.
 fn graph(plan: &BuildPlan) -> Vec<(f64, StageParts)> {
     let Some(algorithm) = algorithm(&plan.spec) else {
         return Vec::new();
@@ -155,7 +155,7 @@ fn graph(plan: &BuildPlan) -> Vec<(f64, StageParts)> {
     }
 }
 
-/// The order of nodes, where it is found behind the graph.
+/// Placing nodes, if that follows the graph.
 fn placing(plan: &BuildPlan) -> Vec<(f64, StageParts)> {
     let rows = f64::from(plan.node_count) * f64::from(plan.spec.shape.dimension) * 1e-9;
     let mut phases = Vec::new();

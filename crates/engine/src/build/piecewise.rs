@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use pageway_store::{OpenMode, OsVfs, Vfs};
 use pageway_types::{ElementType, NoProgress, Progress, VectorShape};
 
-use super::budget::{BuildPlan, GraphPlan};
+use super::plan::{BuildPlan, GraphPlan};
 use super::whole::build_planned;
 use crate::error::{ErrorKind, Result};
 use crate::index::{Index, describe};

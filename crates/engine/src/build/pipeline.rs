@@ -9,7 +9,6 @@ use pageway_store::{BlobWriter, FileEntry, FileUuid, PageGeometry, clock};
 use pageway_types::NodeId;
 use rayon::ThreadPool;
 
-use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::clusters::BuiltClusters;
 use super::codebook::SharedCodebook;
 use super::course::Course;
@@ -22,8 +21,10 @@ use super::order::{NodeOrder, row_of_unplaced};
 use super::ordered::OrderedRows;
 use super::outliers::RowLengths;
 use super::parts::PartBuild;
+use super::plan::{BuildPlan, GraphPlan};
 use super::rewrite::KeptLists;
 use super::scratch::StageFiles;
+use super::stages::BLOCK_BYTES;
 use super::windows::Placed;
 use super::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
@@ -33,35 +34,35 @@ use crate::resolve;
 use crate::source::{IdRead, Inspection, Lengths, inspect_each};
 use crate::storage::{ClusterTable, Region};
 
-/// What builds a segment.
+/// Builds a segment.
 pub(super) struct Pipeline<'p> {
     /// The rows of the segment.
     pub(super) input: &'p BuildInput<'p>,
     pub(super) options: &'p BuildOptions,
     pub(super) plan: &'p BuildPlan,
     pub(super) codebook: Option<&'p SharedCodebook>,
-    /// Those of all segments, where they are known before.
+    /// The quantizers of all segments, if trained before.
     pub(super) quantizers: Option<&'p Quantizers>,
-    /// How its rows were put in the order of nodes, where they were.
+    /// Its rows in the order of nodes, if they were put so.
     pub(super) ordered: Option<&'p Ordered>,
-    /// Rows of the segment that stand in for queries, where they are to leave its graph alone.
+    /// Rows of the segment that stand in for queries, and are linked last.
     pub(super) guests: &'p [NodeId],
-    /// Segments that the rows come from, where their lists are kept.
+    /// Segments that the rows come from, if their lists are kept.
     pub(super) kept: Option<KeptLists<'p>>,
-    /// Number of the segment, where there are several.
+    /// Number of the segment, if there are several.
     pub(super) segment: Option<u32>,
     pub(super) workspace: &'p Workspace,
     pub(super) pool: &'p ThreadPool,
     pub(super) progress: &'p Course<'p>,
 }
 
-/// Rows in the order of nodes, and the clusters that it follows, where there are any.
+/// Rows in the order of nodes, and the clusters that it follows, if any.
 pub(super) struct Ordered {
     rows: Arc<OrderedRows>,
     clusters: Option<Arc<ClusterTable>>,
 }
 
-/// Seconds by stage, over all segments, and what stages report beside the manifest.
+/// Seconds of each stage over all segments, and what else stages report.
 pub(super) struct Stages {
     pub(super) seconds: Vec<(&'static str, f64)>,
     begin: Instant,
@@ -97,16 +98,16 @@ pub(super) struct Built {
     pub(super) quantizers: Quantizers,
 }
 
-/// Rows that may be indexed.
+/// Rows that passed the checks.
 pub(super) struct CheckedRows {
-    /// What identifies them and their build.
+    /// Identifies the rows and their build.
     pub(super) fingerprint: Fingerprint,
     /// Length of the longest.
     pub(super) max_norm: f32,
     lengths: RowLengths,
 }
 
-/// What is known once all rows were seen.
+/// The results of the stages before the graph.
 struct Prepared {
     fingerprint: Fingerprint,
     max_norm: f32,
@@ -122,15 +123,15 @@ impl Pipeline<'_> {
         })
     }
 
-    /// The quantizers that the segment is built with, and no more of it.
+    /// The quantizers of the segment; builds nothing else.
     pub(super) fn own_quantizers(&self, stages: &mut Stages) -> Result<Quantizers> {
         self.over_rows(stages, |own, checked, stages| {
             Ok(own.prepare(checked, stages)?.quantizers)
         })
     }
 
-    /// Checks the rows, and does something over them where they are read from: in the order of
-    /// nodes, in memory, or where they lie.
+    /// Checks the rows, and calls `act` with the rows to read: in the order of nodes, in memory, or
+    /// as given.
     fn over_rows<T>(
         &self,
         stages: &mut Stages,
@@ -168,7 +169,7 @@ impl Pipeline<'_> {
         act(&pipeline, checked, stages)
     }
 
-    /// Its rows in the order of nodes, where they were put in another than that of the data.
+    /// Its rows in the order of nodes, if that is not the order of the data.
     pub(super) fn ordered_rows(&self) -> Option<&OrderedRows> {
         self.ordered.map(|ordered| ordered.rows.as_ref())
     }
@@ -196,7 +197,7 @@ impl Pipeline<'_> {
         Ok(Ordered { rows, clusters })
     }
 
-    /// Builds it of rows that are known to be sound.
+    /// Builds the segment of checked rows.
     fn build_of(&self, checked: CheckedRows, first_row: u32, stages: &mut Stages) -> Result<Built> {
         let prepared = self.prepare(checked, stages)?;
         // Codes of vectors that hardly vary are shorter than they may be.
@@ -378,7 +379,7 @@ impl Pipeline<'_> {
         build.run()
     }
 
-    /// The numbers of nodes, and the clusters that they follow, where there are any.
+    /// The order of nodes, and the clusters that it follows, if any.
     fn numbers(
         &self,
         clusters: Option<BuiltClusters>,
@@ -397,7 +398,7 @@ impl Pipeline<'_> {
         Ok((order, table))
     }
 
-    /// Refuses rows that cannot be.
+    /// Refuses invalid rows.
     pub(super) fn check_rows(&self) -> Result<CheckedRows> {
         let vectors = Watched::new(self.input.vectors);
         let metric = self.options.metric;
@@ -444,14 +445,14 @@ impl Pipeline<'_> {
         self.workspace.dir.join(name)
     }
 
-    /// The file whose lists are taken over, where they are.
+    /// The file of the graph that is taken over, if any.
     fn donor_file(&self) -> Result<Option<FileUuid>> {
         let vfs = self.workspace.vfs.as_ref();
         let read = |dir: &Path| Ok(Manifest::read(vfs, dir)?.first()?.files.records.uuid);
         self.options.graph_from.as_deref().map(read).transpose()
     }
 
-    /// Writes where the rows of a segment that was built are.
+    /// Writes the region of a segment.
     pub(super) fn region(&self, region: &Region, built: &SegmentEntry) -> Result<FileEntry> {
         let generation = self.workspace.generation;
         let uuid = FileKind::Region.uuid_beside(built.files.records.uuid, generation);
@@ -493,7 +494,7 @@ impl Pipeline<'_> {
     }
 }
 
-/// What stages say that were planned for rows in memory and do not find them there.
+/// The error of stages that were planned for rows in memory and do not find them there.
 pub(super) fn not_in_memory() -> Error {
     Error::new(ErrorKind::Internal, "the rows are not in memory")
 }

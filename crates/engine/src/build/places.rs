@@ -1,4 +1,4 @@
-//! Where nodes go when they are placed, on disk: a number for each node, and pages that move.
+//! A placement on disk: a new number for each node, and new places for whole pages.
 
 use pageway_types::NodeId;
 
@@ -9,19 +9,19 @@ use crate::error::{Error, ErrorKind, Result};
 const BLOCK_PLACES: usize = 1024;
 /// Nodes whose places are looked up together.
 pub(super) const TOGETHER: usize = 1 << 15;
-/// What that takes: the nodes, and the distinct ones of them with their places.
+/// Bytes of that: the nodes, and the distinct ones with their places.
 pub(super) const LOOKUP_BYTES: u64 = 12 * TOGETHER as u64;
 
 /// Where each node goes.
 pub(super) struct Places {
-    /// The places of all nodes, in their order, `u32` each; none where all stay.
+    /// The places of all nodes, in order, `u32` each; `None` if all stay.
     within: Option<Spill>,
     per_page: u32,
-    /// Where each full page goes; none where all stay.
+    /// The new place of each full page; empty if all stay.
     moved: Vec<u32>,
 }
 
-/// The places of all nodes, while they are written.
+/// Writes the places of all nodes.
 pub(super) struct PlacesWriter(SpillWriter);
 
 impl PlacesWriter {
@@ -36,7 +36,7 @@ impl PlacesWriter {
             .try_for_each(|place| self.0.write(&place.to_le_bytes()))
     }
 
-    /// Ends them. So many nodes share a page.
+    /// Ends the file. `per_page` nodes share a page.
     pub(super) fn finish(self, per_page: u32) -> Result<Places> {
         Ok(Places {
             within: Some(self.0.finish()?),
@@ -55,12 +55,12 @@ impl Places {
         }
     }
 
-    /// Full pages go where `moved` says, with the nodes that are on them.
+    /// Moves full pages, with their nodes, to the places in `moved`.
     pub(super) fn move_pages(&mut self, moved: Vec<u32>) {
         self.moved = moved;
     }
 
-    /// Puts places in the place of nodes.
+    /// Replaces nodes by their places.
     ///
     /// # Errors
     /// For a node that is not there.

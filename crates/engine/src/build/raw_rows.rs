@@ -1,4 +1,4 @@
-//! Rows of segments whose lists are kept that are wanted in no order, each read once.
+//! Raw rows of kept segments, wanted in any order and read once each.
 
 use super::rewrite::KeptRows;
 use crate::error::Result;
@@ -29,7 +29,7 @@ impl RawRows {
         })
     }
 
-    /// One of them; nothing of a row that was not read.
+    /// A row; `None` if it was not read.
     pub(super) fn get(&self, row: u32) -> Option<&[u8]> {
         let start = self.rows.binary_search(&row).ok()? * self.row_bytes;
         self.bytes.get(start..start + self.row_bytes)

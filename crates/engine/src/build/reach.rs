@@ -1,17 +1,16 @@
 //! Makes every node of a graph on disk reachable from the entry, with two bits per node in memory.
 //!
-//! The graph of a shard reaches all of its nodes, but from an entry of its own, and the merge cuts
-//! lists: a node may lose its last way in, and no search would ever return it. Lists are read in
-//! chunks, each only while it holds nodes whose lists are to be followed.
+//! The graph of a shard reaches all of its nodes, but from an entry of its own, and the merge
+//! shortens lists. So a node may lose its last incoming edge, and no search would ever return it.
+//! Lists are read in chunks, and a chunk only while it has lists to follow.
 //!
 //! 1. Lists of reached nodes are followed until none is left.
-//! 2. A node that is not reached is linked from the nearest node of its own list that is, one with
-//!    room where there is one, and leads on; again until nobody has such a neighbour.
-//! 3. What is left, islands of their own, is linked from the reached node before it.
+//! 2. A node that is not reached is linked from the nearest reached node of its own list, one with
+//!    room if there is one, and its list is followed in turn; until no node has such a neighbour.
+//! 3. The rest, islands of their own, are linked from the reached node before them.
 //!
-//! A full list takes a link in the place of an edge, which goes on from the node that was linked:
-//! `host -> other` becomes `host -> node -> other`. So what is reached stays reached, and nothing
-//! has to be known of how it was.
+//! In a full list the link replaces an edge, which moves to the linked node: `host -> other`
+//! becomes `host -> node -> other`. So reached nodes stay reached, however they were reached.
 
 use std::ops::Range;
 
@@ -22,17 +21,17 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes of a chunk of lists, unless one list is longer.
 const CHUNK_BYTES: usize = 256 << 10;
-/// What a chunk is counted in.
+/// Bytes of the counters of a chunk.
 const COUNTED_BYTES: u64 = 2 * size_of::<u32>() as u64;
 
-/// Memory that it takes.
+/// Memory of relinking.
 pub(super) fn reach_bytes(nodes: u64, max_degree: u32) -> u64 {
     let chunk = chunk_nodes(max_degree) as u64;
     let list = super::graph_file::list_bytes(max_degree) as u64;
     2 * nodes.div_ceil(8) + nodes.div_ceil(chunk) * COUNTED_BYTES + chunk * list
 }
 
-/// Links in `graph` what its entry does not reach; the number of links.
+/// Links the nodes of `graph` that its entry does not reach; returns the number of links.
 pub(super) fn relink(graph: &GraphFile, entry: NodeId, progress: &dyn Progress) -> Result<u64> {
     progress.stage("check reachability", graph.count().into());
     let mut walk = Reach::new(graph, progress);
@@ -49,12 +48,12 @@ pub(super) fn relink(graph: &GraphFile, entry: NodeId, progress: &dyn Progress) 
     Err(internal("a graph could not be made to reach every node"))
 }
 
-/// How a node that is not reached finds who leads to it.
+/// How a node that is not reached finds its host.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Repair {
     /// Among its own neighbours.
     Adopt,
-    /// Among those, or else the reached node before it.
+    /// Among these; otherwise it is the reached node before it.
     Anchor,
 }
 
@@ -64,9 +63,9 @@ struct Reach<'g> {
     reached: Bits,
     /// Nodes whose lists were followed.
     followed: Bits,
-    /// Of each chunk, nodes that are reached.
+    /// Reached nodes of each chunk.
     reached_in: Vec<u32>,
-    /// Of each chunk, nodes whose lists are to be followed.
+    /// Nodes of each chunk whose lists are to be followed.
     waiting_in: Vec<u32>,
     all_reached: u32,
     links: u64,
@@ -196,7 +195,7 @@ impl<'g> Reach<'g> {
         Ok(())
     }
 
-    /// Links nodes that are not reached, chunk by chunk; how many are reached since.
+    /// Links nodes that are not reached, chunk by chunk; returns how many were newly reached.
     fn repair(&mut self, rule: Repair) -> Result<u32> {
         let before = self.all_reached;
         for chunk in 0..self.reached_in.len() {
@@ -216,7 +215,7 @@ impl<'g> Reach<'g> {
         Ok(reached)
     }
 
-    /// Links a node, if there is who leads to it.
+    /// Links a node, if it has a host.
     fn link(&mut self, node: NodeId, rule: Repair) -> Result<bool> {
         let own: Vec<NodeId> = neighbors(self.chunk.list(node.0)).collect();
         let max_degree = self.graph.max_degree() as usize;
@@ -246,14 +245,14 @@ impl<'g> Reach<'g> {
         Ok(true)
     }
 
-    /// Leads from a host to a node, and to what the host led to from either.
+    /// Adds an edge from a host to a node; an edge that has to go moves to the node.
     fn insert(
         &mut self,
         (host, mut list): (NodeId, Vec<NodeId>),
         (node, mut own): (NodeId, Vec<NodeId>),
     ) -> Result<()> {
         let max_degree = self.graph.max_degree() as usize;
-        // A list that is still to be followed may lead there by itself.
+        // The list may be waiting to be followed, and lead there already.
         if list.contains(&node) {
             return Ok(());
         }
@@ -272,7 +271,7 @@ impl<'g> Reach<'g> {
         if own.contains(&other) {
             return Ok(());
         }
-        // Nothing was reached over the edges of the node so far.
+        // No node was reached over the edges of this one so far, so they can be cut.
         own.truncate(max_degree - 1);
         own.push(other);
         self.write(node, &own)
@@ -305,7 +304,7 @@ impl ListsAtHand {
         start..start.saturating_add(self.list_bytes)
     }
 
-    /// The list of a node; nothing for one that is not here.
+    /// The list of a node; empty if it is not in this chunk.
     fn list(&self, node: u32) -> &[u8] {
         self.lists.get(self.place(node)).unwrap_or_default()
     }
@@ -326,7 +325,7 @@ impl Bits {
         word >> (at % 64) & 1 == 1
     }
 
-    /// Sets a bit; true where it was not.
+    /// Sets a bit; true if it was not set.
     fn set(&mut self, at: u32) -> bool {
         let Some(word) = self.0.get_mut(at as usize / 64) else {
             return false;

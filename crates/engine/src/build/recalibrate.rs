@@ -1,6 +1,6 @@
-//! A new calibration for an index that is there: with queries, or with other rows held out.
+//! A new calibration for an existing index, by queries or by other held-out rows.
 //!
-//! Nothing but the manifest changes, in one step: an index has the old calibration or the new one.
+//! Only the manifest changes, in one step, so an index has either the old calibration or the new.
 
 use pageway_types::Progress;
 
@@ -14,7 +14,7 @@ use crate::manifest::Manifest;
 use crate::options::{BuildOptions, Queries};
 use crate::threads::thread_pool;
 
-/// How an index is calibrated anew.
+/// Options of a new calibration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CalibrateOptions {
@@ -84,7 +84,7 @@ impl Index {
         Ok(calibration)
     }
 
-    /// What a calibration finds, which nobody knows of yet.
+    /// A new calibration, which is not stored yet.
     pub(crate) fn measured(
         &self,
         queries: Option<&Queries<'_>>,
@@ -141,7 +141,7 @@ impl Index {
         CalibrationPlan::new(self, asked, (&options.k, options.seed), (&pool, progress))
     }
 
-    /// Puts a calibration into the manifest of the index on disk, where that is still this one.
+    /// Puts a calibration into the manifest on disk, if that is still the one of this index.
     pub(crate) fn commit_calibration(&self, calibration: &Calibration) -> Result<()> {
         let (vfs, dir) = (self.vfs(), self.path());
         let _lock = self.lock_to_calibrate()?;

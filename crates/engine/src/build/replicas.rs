@@ -1,6 +1,6 @@
 //! Which adjacency lists are packed beside a record (Gorgeous, section 4.1): those of the nearest
-//! neighbours by exact distance, node by node, each list at most once more often than a record has
-//! room for lists.
+//! neighbours by exact distance, node by node. With room for R lists beside a record, a list is
+//! packed at most R + 1 times.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use pageway_types::{Guide, NodeId, VectorRead};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::budget::BuildPlan;
 use super::gather::Gathered;
 use super::order::NodeOrder;
+use super::plan::BuildPlan;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
 
-/// Chooses lists for nodes in their order.
+/// Chooses lists for nodes in order.
 pub(super) struct ReplicaPlan<'r> {
     distances: Distances<'r>,
     order: &'r NodeOrder,
@@ -25,12 +25,12 @@ pub(super) struct ReplicaPlan<'r> {
     packed: Vec<u16>,
 }
 
-/// Where the distances between rows come from.
+/// The source of distances between rows.
 #[derive(Clone, Copy)]
 pub(super) enum Distances<'r> {
     /// Rows in memory.
     Held(&'r VectorSet<'r>),
-    /// Rows that are read, and the distance that graphs are built by.
+    /// Rows that are read, with the distance that graphs are built by.
     Read(&'r dyn VectorRead, Guide, Option<f32>),
 }
 
@@ -90,7 +90,7 @@ impl<'r> ReplicaPlan<'r> {
         neighbors: &(dyn Fn(NodeId) -> Result<&'l [NodeId]> + Sync),
         pool: &ThreadPool,
     ) -> Result<Vec<Ranked>> {
-        // The vectors are those of nodes that have not been placed: rows.
+        // The vectors are in the order of rows, as nodes were before placement.
         let row = |node: NodeId| NodeId(self.order.row_of(node).0);
         pool.install(|| {
             let nodes = nodes.into_par_iter().map(NodeId);
@@ -102,7 +102,7 @@ impl<'r> ReplicaPlan<'r> {
         })
     }
 
-    /// The same of rows that are on disk: each that is needed is read once.
+    /// The same for rows on disk; each is read once.
     fn ranked_by_reads<'l>(
         &self,
         nodes: Range<u32>,

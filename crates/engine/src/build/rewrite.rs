@@ -1,6 +1,6 @@
-//! The lists of a segment that takes the place of others: those that its rows had, without the
-//! dead, and edges between the largest segment and the rest. After the merge of FreshDiskANN (Singh
-//! et al., 2021), in sequential passes within a bound of memory.
+//! The adjacency lists of a segment that replaces others: the lists that its rows had, without dead
+//! nodes, and edges between the largest segment and the rest. After the merge of FreshDiskANN
+//! (Singh et al., 2021), in sequential passes within a memory budget.
 //!
 //! ```text
 //! own      the list of each row in its segment; where neighbours died, theirs take their place
@@ -32,15 +32,15 @@ use crate::resolve::{self, Source};
 
 /// Nodes whose lists are read together.
 const BATCH: usize = 256;
-/// Dead neighbours of a node whose lists take their place, at most.
+/// Dead neighbours of a node that are replaced by their lists, at most.
 const REPLACED: usize = 8;
 /// Lists of dead nodes that are kept at hand.
 const DEAD_LISTS: usize = 8192;
-/// Bytes in which edges back are sorted.
+/// Bytes for sorting reverse edges.
 const SORTED_BYTES: u64 = 4 << 20;
 /// Bytes of candidates that are read together.
 const CANDIDATE_BYTES: usize = 1 << 20;
-/// What all of that takes beside the segment that is searched.
+/// Bytes of a rewrite beside the segment that is searched.
 pub(super) const REWRITE_BYTES: u64 = 16 << 20;
 
 /// The rows of a build, as nodes of the segments that they come from.
@@ -67,7 +67,7 @@ pub(crate) struct KeptLists<'k> {
 }
 
 impl Pipeline<'_> {
-    /// The lists of all rows, in three parts. `max_norm` under the inner product.
+    /// The lists of all rows, in three files. `max_norm` under the inner product.
     pub(super) fn rewrite(
         &self,
         kept: KeptLists<'_>,
@@ -97,7 +97,8 @@ impl Pipeline<'_> {
         self.workspace.scratch.writer(stem)
     }
 
-    /// Shows the lists of the living rows of a segment, some rows at a time; how many those are.
+    /// Calls `visit` with the lists of the living rows of a segment, some rows at a time; returns
+    /// the number of rows.
     pub(super) fn each_kept(
         &self,
         kept: KeptLists<'_>,
@@ -141,8 +142,8 @@ impl Pipeline<'_> {
         Ok(rows)
     }
 
-    /// Links rows that are not of the largest segment, those from `first` on, to that: edges back
-    /// from it, then their own.
+    /// Links the rows from `first` on, which are not in the largest segment, to that segment.
+    /// Returns the reverse edges from it, and the lists of the rows.
     fn find(&self, kept: KeptLists<'_>, first: u32, max_norm: Option<f32>) -> Result<[Spill; 2]> {
         let base = kept.segments.first().ok_or_else(torn)?;
         let stem = self.workspace.scratch.stem("edges");
@@ -167,7 +168,7 @@ impl Pipeline<'_> {
         Ok([self.edges_back(back)?, found.finish()?])
     }
 
-    /// Lists of the edges back, of each node the nearest first.
+    /// Lists of the reverse edges, nearest first for each node.
     fn edges_back(&self, pairs: Sorter) -> Result<Spill> {
         let mut out = self.spill_of("back")?;
         let word = |bytes: &[u8]| {
@@ -193,19 +194,19 @@ impl Pipeline<'_> {
     }
 }
 
-/// Lists of a segment on their way to other numbers.
+/// Repairs lists of a segment, and turns nodes into rows.
 pub(super) struct Keeping<'k> {
     reader: Box<dyn ListRead>,
     row_of: &'k dyn Fn(NodeId) -> Option<u32>,
     /// Living neighbours of dead nodes.
     dead: HashMap<NodeId, Vec<NodeId>>,
-    /// Neighbours below which a list that loses one is filled.
+    /// A list that loses a neighbour is filled up to so many.
     floor: usize,
 }
 
 impl<'k> Keeping<'k> {
-    /// Of the lists of a segment, whose living nodes have rows. Lists that lose a neighbour get
-    /// `floor` of them, whatever they had: else many repairs of a few thin them, each by a little.
+    /// For the lists of a segment. A list that loses a neighbour is filled up to `floor`, however
+    /// short it was; otherwise many small repairs would make it ever shorter.
     pub(super) fn new(
         source: Source<'_>,
         row_of: &'k dyn Fn(NodeId) -> Option<u32>,
@@ -229,7 +230,7 @@ impl<'k> Keeping<'k> {
         living.copied().collect()
     }
 
-    /// The lists of some living nodes, of which these are the raw rows, as rows.
+    /// The lists of some living nodes, as rows; their raw rows are given.
     fn lists(
         &mut self,
         living: &[NodeId],
@@ -276,9 +277,9 @@ impl<'k> Keeping<'k> {
         Ok(())
     }
 
-    /// The list of a node: those who live, and in place of the dead the nearest of their
-    /// neighbours, none farther than all of the dead, or as many as a list has at least: where all
-    /// around a dead node died, what it names still lies anywhere.
+    /// The list of a node: its living neighbours, and in place of dead ones the nearest of their
+    /// neighbours. None of these is farther than the farthest dead one, except to fill the list up
+    /// to the floor: if all nodes around a dead one died, its list leads anywhere.
     pub(super) fn repaired(
         &self,
         node: NodeId,
@@ -313,8 +314,8 @@ impl<'k> Keeping<'k> {
         Ok(kept)
     }
 
-    /// The list of a node that lost some, where nodes keep their numbers: neighbours of its own
-    /// neighbours, where it and those that are `coming` are too few.
+    /// The list of a node that lost neighbours, in a segment that keeps its numbers: filled with
+    /// neighbours of its neighbours, if it is too short even with the `coming` edges.
     pub(super) fn filled(
         &self,
         node: NodeId,
@@ -348,7 +349,8 @@ impl<'k> Keeping<'k> {
     }
 }
 
-/// Adds those of other lists that are not in one yet, the first of each first, up to `most`.
+/// Adds the nodes of other lists that are new to `kept`, the first of each list first, up to
+/// `most`.
 fn fill(node: NodeId, kept: &mut Vec<NodeId>, theirs: &[&[NodeId]], most: usize) {
     let mut others = Vec::new();
     merge_lists(theirs, 2 * most, &mut others);
@@ -367,7 +369,7 @@ struct Finding<'f> {
     pipeline: &'f Pipeline<'f>,
     kept: KeptLists<'f>,
     base: BaseSearch,
-    /// Nodes that searches of that find.
+    /// Nodes that a search finds.
     found: u32,
     linker: Linker,
 }
@@ -392,7 +394,7 @@ impl<'f> Finding<'f> {
         })
     }
 
-    /// The lists of some rows, of nodes of the largest segment and of those of their own lists.
+    /// The lists of some rows, pruned from nodes of the largest segment and from their own lists.
     fn lists(&mut self, rows: Range<u32>, own: &[Vec<NodeId>]) -> Result<Vec<Vec<NodeId>>> {
         let vectors = self.pipeline.input.vectors;
         let row_bytes = vectors.shape().row_bytes();
@@ -444,10 +446,10 @@ impl<'f> Finding<'f> {
     }
 }
 
-/// Rows that the list of another is chosen among.
+/// The candidates for the list of a row.
 struct Candidates {
     rows: Vec<u32>,
-    /// Those that are known to be near, which come first.
+    /// How many of the first are known to be near.
     near: usize,
 }
 

@@ -1,5 +1,4 @@
-//! Which rows stand for all: strides with a seeded start inside each, so that a sorted file is no
-//! trap.
+//! Samples of rows: one random row per stride, so that sorted data does no harm.
 
 use pageway_types::{SplitMix64, VectorRead};
 

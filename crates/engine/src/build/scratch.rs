@@ -1,10 +1,10 @@
-//! Temporary files of a build: where they lie, and what of them stays for a build that goes on.
+//! Temporary files of a build, and which of them stay for a build that is resumed.
 //!
-//! They lie beside the index, or in a directory of their own under one that the caller names.
-//! Where a build may go on, files of finished stages are listed in a journal, each with a checksum
-//! and the fingerprint of what it was made from; a stage that is found there is not done again. All
-//! go when the index is committed; those that are not in the journal go whichever way a build
-//! ends, or with the next one.
+//! They lie beside the index, or in a directory of their own under one that the caller names. If a
+//! build can be resumed, a journal lists the files of finished stages, each with a checksum and the
+//! fingerprint of its input; stages in the journal are not done again. All files are removed when
+//! the index is committed; those that are not in the journal, however a build ends, or by the next
+//! build.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,15 +19,15 @@ use super::fingerprint::Fingerprint;
 use super::spill::{BUFFER_BYTES, Spill, SpillWriter, shared_buffer_bytes};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The list of what is kept.
+/// The journal of kept files.
 const JOURNAL: &str = "resume.pw";
 /// The same, while it is written.
 const JOURNAL_TMP: &str = "resume-tmp.pw";
 /// Longest journal.
 const MAX_JOURNAL_BYTES: u64 = 16 << 20;
-/// How directories of temporary files are called, before a number that tells whose they are.
+/// Prefix of directories of temporary files, before a number that stands for the index.
 const PREFIX: &str = "pageway-build-";
-/// Files of other programs' versions are not gone on with.
+/// Files of another version of the program are not resumed from.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Where temporary files go.
@@ -35,7 +35,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(super) struct ScratchWish<'s> {
     /// A directory in place of that of the index.
     pub(super) dir: Option<&'s Path>,
-    /// Whether finished stages stay, and are looked for.
+    /// Whether finished stages are kept, and looked for.
     pub(super) resumes: bool,
 }
 
@@ -44,9 +44,9 @@ pub(super) struct TemporaryFiles {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     generation: u64,
-    /// Held where the directory is not that of the index.
+    /// Held if the directory is not that of the index.
     lock: Option<DirectoryLock>,
-    /// What is kept; `None` where nothing is.
+    /// Kept files; `None` if none are to be kept.
     kept: Option<Mutex<Vec<Kept>>>,
     committed: bool,
 }
@@ -55,9 +55,9 @@ pub(super) struct TemporaryFiles {
 #[derive(Clone, Copy)]
 pub(super) struct StageFiles<'s> {
     pub(super) scratch: &'s TemporaryFiles,
-    /// What identifies the rows and their build.
+    /// Identifies the rows and their build.
     pub(super) fingerprint: Fingerprint,
-    /// Number of the segment, where there are several.
+    /// Number of the segment, if there are several.
     pub(super) segment: Option<u32>,
 }
 
@@ -67,7 +67,7 @@ impl StageFiles<'_> {
         self.scratch.writer(&self.stem(stage))
     }
 
-    /// The same, of so many that are written at once.
+    /// The same, for one of `files` files that are written at once.
     pub(super) fn writer_beside(&self, stage: &str, files: usize) -> Result<SpillWriter> {
         let buffer_bytes = shared_buffer_bytes(files as u64);
         self.scratch.writer_of(&self.stem(stage), buffer_bytes)
@@ -94,7 +94,7 @@ impl StageFiles<'_> {
             .keep_bytes(self.key(stage), &self.stem(stage), bytes)
     }
 
-    /// Lets the files of stages go whose names begin like this: others took their place.
+    /// Removes the kept files of stages whose names begin with one of these.
     pub(super) fn forget(&self, stages: &[&str]) -> Result<()> {
         let own = self.key("");
         self.scratch.drop_kept(|key| {
@@ -271,12 +271,12 @@ impl TemporaryFiles {
         self.with_kept(listed).unwrap_or(false)
     }
 
-    /// Whether there is anything to go on with.
+    /// Whether there are kept files.
     pub(super) fn has_kept(&self) -> bool {
         self.with_kept(|kept| !kept.is_empty()).unwrap_or(false)
     }
 
-    /// Lets all go: the index is there.
+    /// Removes all files, after the index was committed.
     pub(super) fn commit(&mut self) {
         // What cannot be removed now, the next build removes.
         let _ = self.forget(|_| true);
@@ -290,7 +290,7 @@ impl TemporaryFiles {
             kept.retain(|own| !goes(own));
         })?;
         for own in gone {
-            // It may have gone before.
+            // It may have been removed before.
             let _ = self.vfs.remove_file(&self.dir.join(own.file));
         }
         Ok(())
@@ -332,7 +332,7 @@ impl TemporaryFiles {
         self.vfs.sync_dir(&self.dir).map_err(within)
     }
 
-    /// What an earlier build kept: nothing, where its journal is not whole or of another version.
+    /// The files that an earlier build kept; none if its journal is damaged or of another version.
     fn read_journal(&self) -> Vec<Kept> {
         let read = || -> Option<Vec<Kept>> {
             let path = self.dir.join(JOURNAL);
@@ -378,8 +378,8 @@ fn is_spill(name: &str) -> bool {
     name.starts_with("spill-") && name.ends_with(DATA_EXTENSION) && !name.contains(['/', '\\'])
 }
 
-/// A directory for the temporary files of one index: always the same, so that what a killed build
-/// left is found.
+/// The name of the directory for temporary files of an index. It is always the same, so that the
+/// files of a killed build are found.
 fn own_name(index: &Path) -> String {
     let whole = std::path::absolute(index).unwrap_or_else(|_| index.to_path_buf());
     let mut print = Fingerprint::new();
@@ -414,7 +414,7 @@ fn remove_left(vfs: &dyn Vfs, parent: &Path, own: &Path) {
         if vfs.exists(&dir.join(JOURNAL)).unwrap_or(true) {
             continue;
         }
-        // Who works there holds the lock.
+        // A build that works there holds the lock.
         if let Ok(lock) = DirectoryLock::acquire(vfs, &dir) {
             let _ = remove_orphans(vfs, &dir, |_| false);
             remove_own(vfs, &dir, Some(lock));

@@ -1,11 +1,11 @@
-//! What a segment may take, and how many segments that makes of an input.
+//! Limits of a segment, and the number of segments that keep to them.
 
 use crate::error::{Error, Result};
 use crate::index::Index;
 use crate::manifest::MAX_SEGMENTS;
 use crate::options::{BuildInput, BuildOptions};
 
-/// What a segment may take.
+/// Limits of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct SegmentLimits {

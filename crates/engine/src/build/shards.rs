@@ -6,8 +6,9 @@
 //!            \--> shard 1: (node, row)... -build-> (node, list)... -+-> merge by node -> lists
 //!            \--> scaffold: some of all     -build-> (node, list)... -+
 //! ```
-//! Where rows lie in clusters that are far from each other, both shards of each are of its own, and
-//! no edge would cross: one graph more is over a sample of all rows.
+//! If rows lie in clusters far from each other, both shards of a row belong to its own cluster, and
+//! no edge would cross to another. So one more graph, the scaffold, is built over a sample of all
+//! rows.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,24 +21,25 @@ use pageway_types::{NodeId, VectorRead};
 use rayon::ThreadPool;
 use serde_json::Value;
 
-use super::budget::{BLOCK_BYTES, BuildPlan};
 use super::course::Course;
 use super::deal::Deal;
 use super::joined::{JoinedFile, JoinedLists};
+use super::plan::BuildPlan;
 use super::sample::sample_rows;
 use super::scratch::StageFiles;
 use super::spill::{Spill, SpillReader, SpillWriter};
+use super::stages::BLOCK_BYTES;
 use super::write::ListStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
 use crate::source::VectorSlice;
 
-/// Of so many nodes one is in the scaffold, and so many at least.
+/// One in so many nodes is in the scaffold, but at least `SCAFFOLD_LEAST`.
 const SCAFFOLD_SHARE: u64 = 16;
 const SCAFFOLD_LEAST: u64 = 2048;
 
 impl BuildPlan {
-    /// Nodes of the graph over a sample of all that joins shards of at most so many.
+    /// Nodes of the scaffold, in a build with shards of at most `capacity`.
     pub(super) fn scaffold_nodes(&self, capacity: u32) -> u64 {
         let nodes = u64::from(self.node_count);
         let wanted = (nodes / SCAFFOLD_SHARE).max(SCAFFOLD_LEAST);
@@ -51,9 +53,9 @@ pub(super) struct ShardBuild<'b> {
     pub(super) plan: &'b BuildPlan,
     pub(super) files: StageFiles<'b>,
     pub(super) pool: &'b ThreadPool,
-    /// Longest vector of all shards, under the inner product.
+    /// Largest norm of all shards, under the inner product.
     pub(super) max_norm: Option<f32>,
-    /// Lists of the segments that the rows come from, where they are joined.
+    /// Lists of the segments that the rows come from, if they are joined.
     pub(super) joined: Option<JoinedFile>,
     pub(super) progress: &'b Course<'b>,
 }
@@ -62,7 +64,7 @@ pub(super) struct ShardBuild<'b> {
 struct ShardRows {
     spill: Spill,
     count: usize,
-    /// Whether they are a sample of all.
+    /// Whether this is the scaffold.
     is_scaffold: bool,
 }
 
@@ -87,7 +89,7 @@ impl ShardBuild<'_> {
         Ok(ShardGraphs { spills, count })
     }
 
-    /// The graph of a shard, as it was kept, or built.
+    /// The graph of a shard, kept or built now.
     fn shard(&self, number: usize, shard: &ShardRows) -> Result<Spill> {
         let stage = format!("lists-{number}");
         if let Some((kept, _)) = self.files.find(&stage)? {
@@ -146,7 +148,7 @@ impl ShardBuild<'_> {
             .collect()
     }
 
-    /// The nodes of the graph over a sample of all, ascending; none where one shard has all.
+    /// The nodes of the scaffold, ascending; empty if there is one shard.
     fn scaffold(&self, partition: &Partition) -> Vec<u64> {
         if partition.shards() < 2 {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Pairs of bytes, a key and a value, sorted within a bound of memory.
+//! Sorts pairs of a key and a value, both bytes, within a memory budget.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,8 +17,8 @@ const PAIR_BYTES: usize = 24;
 
 /// Takes pairs in any order and gives them back in that of keys, then values.
 ///
-/// Holds as many bytes as it is given; what is more goes to temporary files, of which each takes a
-/// buffer of 64 KiB while they are merged.
+/// Holds as many bytes as it is given. The rest goes to temporary files, which take a buffer of 64
+/// KiB each while they are merged.
 pub(super) struct Sorter {
     vfs: Arc<dyn Vfs>,
     /// Where temporary files go, a number behind each.
@@ -29,7 +29,7 @@ pub(super) struct Sorter {
     spills: Vec<Spill>,
 }
 
-/// What is shown a key and a value.
+/// A function that takes a key and a value.
 type VisitPair<'v> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'v;
 
 /// Where a pair lies in the bytes of a run.
@@ -54,7 +54,7 @@ impl Sorter {
         Self {
             vfs: Arc::clone(vfs),
             stem,
-            // What grows is held twice over while it is moved, into room for as much again.
+            // A `Vec` that grows to twice its capacity holds three times its bytes meanwhile.
             most: (memory_bytes / 3).max(LEAST_RUN as u64) as usize,
             bytes: Vec::new(),
             pairs: Vec::new(),
@@ -79,7 +79,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Shows all pairs in order.
+    /// Calls `visit` with all pairs in order.
     ///
     /// # Errors
     /// Of temporary files; what `visit` gives.

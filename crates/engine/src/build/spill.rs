@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 
 /// Bytes buffered per open spill.
 pub(super) const BUFFER_BYTES: usize = 64 << 10;
-/// The same where many are open at once: least, and of all together where that is more.
+/// The same for many open spills: the least for each, and the most for all together.
 const SMALL_BUFFER_BYTES: usize = 4 << 10;
 const BUFFERS_BYTES: usize = 1 << 20;
 
-/// Bytes buffered per spill where so many are open at once.
+/// Bytes buffered per spill if so many are open at once.
 pub(super) const fn shared_buffer_bytes(spills: u64) -> usize {
     let share = BUFFERS_BYTES / if spills == 0 { 1 } else { spills as usize };
     if share > BUFFER_BYTES {
@@ -137,7 +137,7 @@ impl Spill {
         })
     }
 
-    /// From now on the file stays when this goes.
+    /// Keeps the file when this is dropped.
     pub(super) fn keep(&self) {
         self.kept.store(true, Ordering::Relaxed);
     }
@@ -171,7 +171,7 @@ impl Spill {
         self.reader_beside(1)
     }
 
-    /// The same, of so many streams that are read at once.
+    /// The same, for one of `streams` streams that are read at once.
     pub(super) fn reader_beside(&self, streams: usize) -> SpillReader<'_> {
         SpillReader {
             spill: self,

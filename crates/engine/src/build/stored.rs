@@ -1,4 +1,4 @@
-//! Rows in the element type that they are stored in: `f32` that f16 holds exactly, as f16.
+//! Rows in the element type that they are stored in: `f32` rows as f16 if that holds them exactly.
 
 use pageway_types::{ElementType, Progress};
 
@@ -9,7 +9,7 @@ use crate::source::{NarrowedVectors, exact_element};
 /// The element type that the rows of an input are stored in.
 ///
 /// # Errors
-/// As reading them does, which takes a pass where f16 keeps all.
+/// As reading them does; it takes a whole pass if f16 holds all.
 pub(super) fn stored_element(
     input: &BuildInput<'_>,
     options: &BuildOptions,

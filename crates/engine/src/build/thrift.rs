@@ -1,4 +1,4 @@
-//! What a design gives up to take less disk, where the disk that was granted is too small for it.
+//! Savings of a design if the granted disk is too small for it.
 //!
 //! Each step goes further than the one before: lists are packed, which costs time to unpack them;
 //! pages are larger, which wastes less at their ends and reads more bytes; pages that are nodes
@@ -10,7 +10,7 @@ use crate::spec::{IndexSpec, ListSpec, QuantizerSpec};
 /// Largest page that pages grow to.
 const PAGE_BYTES_MAX: u32 = 16 << 10;
 
-/// How far a design goes.
+/// The savings of a design.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Thrift(u32);
 
@@ -20,7 +20,7 @@ impl Thrift {
         (1..=6).map(Self)
     }
 
-    /// What it changes in a design.
+    /// Applies the savings to a design.
     pub(super) fn apply(self, spec: &mut IndexSpec) {
         let layout = &mut spec.layout;
         if self.0 > 0 && spec.graph.has_lists() {

@@ -1,5 +1,5 @@
-//! Recall of an index that was built where memory had no room for its searches: measured before
-//! the first search that asks for one.
+//! Measures recall before the first search that asks for one, if the memory of the build had no
+//! room for that.
 
 use pageway_types::Progress;
 
@@ -35,7 +35,7 @@ impl Index {
         let measured = self.measured(None, &CalibrateOptions::default(), progress)?;
         match self.commit_calibration(&measured) {
             Err(error) if stays_here(error.kind()) => {
-                // Of another version by now it would tell nothing.
+                // It means nothing for another version.
                 if self.version().number == version.number {
                     self.take_calibration(version.manifest.generation, measured);
                 }
@@ -46,8 +46,8 @@ impl Index {
     }
 }
 
-/// Whether a calibration that was refused like this is of use without being stored: where nothing
-/// can be written, or another process writes now.
+/// Whether a calibration that could not be stored is still used by this process: if nothing can be
+/// written, or another process is writing.
 const fn stays_here(refused: ErrorKind) -> bool {
     use ErrorKind::{Busy, NoSpace, ReadOnly, Unsupported};
     matches!(refused, Busy | NoSpace | ReadOnly | Unsupported)

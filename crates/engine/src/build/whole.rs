@@ -11,18 +11,19 @@ use rayon::ThreadPool;
 use super::BuildReport;
 use super::arrangement::{ArrangedRows, Arrangement};
 use super::attributes::check_documents;
-use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::calibrate::{guests, held_out_rows};
 use super::codebook::SharedCodebook;
 use super::course::Course;
 use super::cut::Run;
 use super::deal::Deal;
+use super::disk::{index_disk_bytes, peak_temporary_bytes};
 use super::encode::Quantizers;
 use super::fingerprint::Fingerprint;
-use super::graph_file::list_bytes;
 use super::named::with_ids;
 use super::pipeline::{Built, Pipeline, Stages};
+use super::plan::BuildPlan;
 use super::scratch::ScratchWish;
+use super::stages::BLOCK_BYTES;
 use super::stored::{StoredRows, stored_element};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
@@ -31,8 +32,6 @@ use crate::index::Index;
 use crate::manifest::{Manifest, SegmentEntry};
 use crate::memory::check_room;
 use crate::options::{BuildInput, BuildOptions};
-use crate::plan::index_bytes;
-use crate::resolve;
 use crate::source::{Inspection, check_free, check_unique, inspect_rows};
 use crate::spec::Shape;
 use crate::storage::Region;
@@ -98,8 +97,8 @@ fn build_rows(
     built.map_err(|error| stopped(error, options.resume))
 }
 
-/// What a build will do, and the codebook that it takes over, if it does; refused where the machine
-/// has no room for it.
+/// The plan of a build, and the codebook that it takes over, if any. Refuses a build that the
+/// machine has no room for.
 pub(super) fn planned(
     vfs: &dyn Vfs,
     input: &BuildInput<'_>,
@@ -121,7 +120,7 @@ pub(super) fn planned(
     Ok((plan, codebook))
 }
 
-/// What who stopped a build is told about going on.
+/// The error of a stopped build, with words about resuming it.
 pub(super) fn stopped(error: Error, resume: bool) -> Error {
     if error.kind() != ErrorKind::Cancelled {
         return error;
@@ -177,15 +176,15 @@ pub(super) fn build_planned(
         progress: &course,
     };
     let manifest = build.run(&mut stages)?;
-    let report = report(plan, options, &manifest, stages)?;
+    let report = BuildReport::of(plan, options, &manifest, stages)?;
     progress.check()?;
     workspace.commit(&manifest)?;
     course.end();
     Ok(report)
 }
 
-/// The order of rows that are cut by space. What is wrong with rows is said by their numbers in the
-/// data, and so before.
+/// The order of rows that are cut by space. Checks rows first, so that errors name their numbers in
+/// the data.
 pub(super) fn arrangement(
     (input, options): (&BuildInput<'_>, &BuildOptions),
     plan: &BuildPlan,
@@ -212,7 +211,7 @@ pub(super) fn arrangement(
     Arrangement::find(&deal, plan)
 }
 
-/// Refuses what no input can be built with.
+/// Refuses options that no input can be built with.
 pub(super) fn check_options(options: &BuildOptions) -> Result<()> {
     check_recall(options.recall)?;
     check_donor(options)
@@ -221,12 +220,12 @@ pub(super) fn check_options(options: &BuildOptions) -> Result<()> {
 /// A build of all rows.
 pub(super) struct Build<'b> {
     pub(super) input: &'b BuildInput<'b>,
-    /// The same in the element type that is stored.
+    /// The input in the element type that is stored.
     pub(super) stored: &'b BuildInput<'b>,
     pub(super) options: &'b BuildOptions,
     pub(super) plan: &'b BuildPlan,
     pub(super) codebook: Option<&'b SharedCodebook>,
-    /// Of each segment, where rows are cut by space.
+    /// The region of each segment; empty if rows are not cut by space.
     pub(super) regions: &'b [Region],
     pub(super) workspace: &'b Workspace,
     pub(super) pool: &'b ThreadPool,
@@ -235,13 +234,13 @@ pub(super) struct Build<'b> {
 
 /// The rows of one segment of a build.
 pub(super) struct SegmentRows<'s> {
-    /// In the element type that is stored.
+    /// The rows in the element type that is stored.
     pub(super) stored: &'s BuildInput<'s>,
-    /// Which rows of the build they are.
+    /// Their place among the rows of the build.
     pub(super) run: Range<u32>,
     pub(super) number: u32,
     pub(super) region: Option<&'s Region>,
-    /// Rows of the build that stand in for queries, where rows do.
+    /// Rows of the build that stand in for queries, if any do.
     pub(super) held_out: Option<&'s [RowId]>,
 }
 
@@ -292,8 +291,8 @@ impl Build<'_> {
         }
     }
 
-    /// What is wrong with the rows of a later segment is said before one is built. Identifies all
-    /// rows, where there are several segments.
+    /// Checks ids and attributes, and with several segments the rows of all, before one is built.
+    /// Returns the fingerprint of all rows of several segments.
     pub(super) fn check_input(&self) -> Result<Option<Fingerprint>> {
         if let Some(ids) = self.input.ids {
             check_unique(ids, self.plan.budget_bytes)?;
@@ -309,15 +308,14 @@ impl Build<'_> {
         Ok(Some(fingerprint))
     }
 
-    /// Whether quantizers are those of the first segment, and not of all rows: codes around the
-    /// means of clusters need those first, and what rows of one segment differ by from its own is
-    /// about what those of the others do.
+    /// Whether quantizers are trained on the first segment and not on all rows. Codes around
+    /// cluster means need the clusters first, and differences from these are about the same in all
+    /// segments.
     pub(super) fn trains_on_first(&self) -> bool {
         self.plan.quantizer().has_centres() && self.plan.has_clusters()
     }
 
-    /// Trains the quantizers of several segments on rows of all, where they are not those of the
-    /// first.
+    /// Trains the quantizers of several segments on rows of all, unless the first trains them.
     pub(super) fn shared_quantizers(&self, all: Option<Fingerprint>) -> Result<Option<Quantizers>> {
         match all.filter(|_| !self.trains_on_first()) {
             Some(fingerprint) => {
@@ -355,7 +353,7 @@ impl Build<'_> {
         Ok((segments, rows.map(|_| nodes)))
     }
 
-    /// Builds a segment, and finds its nodes, among those of all, that the calibration holds out.
+    /// Builds a segment, and finds its held-out nodes, numbered among those of all segments.
     pub(super) fn segment(
         &self,
         rows: &SegmentRows<'_>,
@@ -433,7 +431,7 @@ fn check_recall(recall: f32) -> Result<()> {
     Err(Error::invalid(format!("recall = {recall}: give 0 to 1")))
 }
 
-/// A graph is taken over whole.
+/// Refuses several segments with a graph of another index, which makes one.
 fn check_donor(options: &BuildOptions) -> Result<()> {
     if options.graph_from.is_none() || options.segments == 1 {
         return Ok(());
@@ -460,135 +458,4 @@ pub(super) fn shared_codebook(
         metric: options.metric,
     };
     Ok(Some(SharedCodebook::read(vfs, other, shape)?))
-}
-
-/// Disk that the build needs, temporary files included.
-pub(super) fn disk_bytes(plan: &BuildPlan) -> Result<u64> {
-    Ok(index_disk_bytes(plan)? + peak_temporary_bytes(plan))
-}
-
-/// Disk that the index needs.
-pub(super) fn index_disk_bytes(plan: &BuildPlan) -> Result<u64> {
-    Ok(u64::from(plan.cut.runs()) * index_bytes(&plan.spec, plan.node_count)?)
-}
-
-/// Most bytes of temporary files at once.
-pub(super) fn peak_temporary_bytes(plan: &BuildPlan) -> u64 {
-    let ordering = ordering_bytes(plan);
-    let graph = graph_bytes(plan);
-    // A part that was read goes before the next is, and rows stay while shards are made; their
-    // lists stay until they are merged, and the graph until its nodes are placed.
-    let merging = ordering + sharding_bytes(plan).max(merged_bytes(plan) + graph);
-    let placed = placed_bytes(plan, ordering + graph);
-    let paging = ordering + graph + placed + waiting_bytes(plan);
-    joined_bytes(plan) + (2 * ordering * 5 / 8).max(merging).max(paging)
-}
-
-/// Bytes that it writes to temporary files.
-pub(super) fn temporary_bytes(plan: &BuildPlan) -> u64 {
-    let (ordering, graph) = (ordering_bytes(plan), graph_bytes(plan));
-    let placed = placed_bytes(plan, ordering + graph);
-    let own = 2 * ordering + sharding_bytes(plan) + graph + placed + waiting_bytes(plan);
-    own + joined_bytes(plan)
-}
-
-/// Bytes of lists that are joined.
-fn joined_bytes(plan: &BuildPlan) -> u64 {
-    if plan.joins() { plan.joined_bytes() } else { 0 }
-}
-
-/// Bytes of `moved` rows and lists that are placed, and of where they go.
-fn placed_bytes(plan: &BuildPlan, moved: u64) -> u64 {
-    let places = 4 * u64::from(plan.node_count);
-    plan.graph.window().map_or(0, |_| moved + places)
-}
-
-/// Bytes of the rows in order, where they are put in order part by part.
-fn ordering_bytes(plan: &BuildPlan) -> u64 {
-    let rows = u64::from(plan.node_count) * plan.identified_bytes();
-    let means = resolve::cluster_spec(&plan.spec).map_or(0, |spec| {
-        let clusters = u64::from(spec.clusters(plan.node_count));
-        clusters * u64::from(plan.spec.shape.dimension) * size_of::<f32>() as u64
-    });
-    plan.parts.map_or(0, |_| rows + means)
-}
-
-/// Bytes of shards and of their lists: each node is in two.
-fn sharding_bytes(plan: &BuildPlan) -> u64 {
-    let row = plan.spec.shape.vectors().row_bytes() as u64;
-    let nodes = u64::from(plan.node_count);
-    let capacity = plan.graph.capacity();
-    let dealt = capacity.map_or(0, |capacity| 2 * nodes + plan.scaffold_nodes(capacity));
-    dealt * (row + 4) + merged_bytes(plan)
-}
-
-/// Bytes of the lists of shards.
-fn merged_bytes(plan: &BuildPlan) -> u64 {
-    let list = 4 * u64::from(plan.shard_degree() + 2);
-    let nodes = u64::from(plan.node_count);
-    let capacity = plan.graph.capacity();
-    capacity.map_or(0, |capacity| {
-        (2 * nodes + plan.scaffold_nodes(capacity)) * list
-    })
-}
-
-/// Bytes of a graph on disk.
-fn graph_bytes(plan: &BuildPlan) -> u64 {
-    let list = list_bytes(plan.spec.graph.max_degree()) as u64;
-    let is_file = plan.graph != GraphPlan::Whole;
-    u64::from(is_file) * u64::from(plan.node_count) * list
-}
-
-/// Bytes of codes that wait for pages.
-fn waiting_bytes(plan: &BuildPlan) -> u64 {
-    u64::from(plan.codes_wait_on_disk()) * plan.code_table_bytes()
-}
-
-pub(super) fn report(
-    plan: &BuildPlan,
-    options: &BuildOptions,
-    manifest: &Manifest,
-    stages: Stages,
-) -> Result<BuildReport> {
-    let calibration = &manifest.calibration;
-    let k = 10.min(manifest.node_count());
-    let reachable = calibration.list_size_for(k, options.recall);
-    let mut warnings = stages.lengths.warnings();
-    warnings.extend(plan.warnings(options)?);
-    if let Err(error) = &reachable
-        && !calibration.curves.is_empty()
-    {
-        warnings.push(error.context().to_owned());
-    }
-    if let Some(dir) = options
-        .graph_from
-        .as_ref()
-        .filter(|_| plan.spec.graph.max_degree() == 0)
-    {
-        warnings.push(format!(
-            "the graph of {} was not taken over: with this memory the design has clusters and no \
-             lists",
-            dir.display()
-        ));
-    }
-    Ok(BuildReport {
-        nodes: manifest.node_count().into(),
-        shape: manifest.spec.shape.vectors(),
-        stored: plan.spec.shape.element,
-        seconds: stages.seconds,
-        shards: manifest.shards(),
-        relinked_nodes: stages.relinked_nodes,
-        tamed_rows: stages.lengths.tamed,
-        mean_degree: manifest.mean_degree(),
-        code_bytes: manifest.spec.storage.quantizer.code_bytes(),
-        raw_bytes: manifest.raw_bytes(),
-        index_bytes: manifest.file_bytes()?,
-        file_bytes: manifest.bytes_by_part()?,
-        temporary_bytes: u64::from(plan.cut.runs()) * temporary_bytes(plan),
-        memory_bytes: manifest.memory_bytes,
-        build_memory_bytes: plan.build_memory(),
-        best_recall_at_10: calibration.best(k).unwrap_or(0.0),
-        list_size: reachable.ok(),
-        warnings,
-    })
 }

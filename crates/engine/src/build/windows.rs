@@ -4,9 +4,9 @@
 //! rows near each other, in parts -> graph over them, on disk -> window by window: the graph of its
 //! nodes among themselves -> placement -> rows and lists, again in the order of nodes
 //! ```
-//! Edges that leave a window do not count for who shares a page; since the order began with rows
-//! that are near each other, most stay inside. Where hot pages come first, whole pages move as
-//! well, anywhere. Memory holds one window, and a few numbers for each page where pages move.
+//! Placement ignores edges that leave a window; most stay inside, because near rows are together in
+//! the order before placement. If hot pages come first, whole pages also move, to any place. Memory
+//! holds one window, and a few numbers for each page if pages move.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,24 +15,25 @@ use pageway_graph::{PlacementSpec, VectorSet, place};
 use pageway_types::{Metric, NodeId, Progress, VectorRead};
 use serde_json::{Value, json};
 
-use super::budget::{BLOCK_BYTES, BuildPlan, NORM_BYTES, STAGE_BYTES};
 use super::graph_file::{GraphFile, neighbors, push_list};
 use super::order::placement;
 use super::ordered::{OrderedRows, OrderedWriter};
 use super::pipeline::Pipeline;
 use super::places::{LOOKUP_BYTES, Places, PlacesWriter, TOGETHER};
+use super::plan::BuildPlan;
 use super::scratch::StageFiles;
 use super::spill::SpillWriter;
+use super::stages::{BLOCK_BYTES, NORM_BYTES, STAGE_BYTES};
 use super::write::ListStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
 use crate::storage::Identities;
 
-/// Nodes of a window that more memory is not asked for.
+/// The least memory is that of a window of so many nodes.
 const WINDOW_NODES_MIN: u64 = 16_384;
-/// What a node takes while it is counted how often pages are named, and pages are sorted.
+/// Bytes per node while references to pages are counted, and pages are sorted.
 const HEAT_BYTES: u64 = 16;
-/// Stages of which an earlier build may have kept the files.
+/// Stages whose files an earlier build may have kept.
 const PLACED: [&str; 3] = ["placed-rows", "placed-identities", "placed-graph"];
 
 /// Nodes in their final order: their rows, their lists, and the node that was asked for.
@@ -40,7 +41,7 @@ pub(super) struct Placed {
     pub(super) rows: OrderedRows,
     pub(super) graph: GraphFile,
     pub(super) medoid: NodeId,
-    /// What the graph was noted with.
+    /// The note of the stage that made the graph.
     pub(super) note: Value,
 }
 
@@ -59,7 +60,7 @@ impl BuildPlan {
         let placing = placement(spec).map_or(0, |own| {
             pageway_graph::placement_bytes(nodes, own, max_degree)
         });
-        // A window as it is read, with where its lists begin and end; later, who comes where.
+        // A window as it is read, with the bounds of its lists; later, the places of its nodes.
         let own = self.row_bytes() + NORM_BYTES + Identities::stride(spec) as u64 + 24;
         let heat = if spec.storage.codes.is_split() {
             HEAT_BYTES * u64::from(self.node_count).div_ceil(self.nodes_per_page().max(1).into())
@@ -69,12 +70,13 @@ impl BuildPlan {
         STAGE_BYTES + LOOKUP_BYTES + heat + nodes * own + graph + graph.max(placing)
     }
 
-    /// Nodes of a window where least memory is needed.
+    /// Nodes of a window in the least memory.
     pub(super) fn least_window(&self) -> u64 {
         WINDOW_NODES_MIN.min(self.node_count.into()).max(1)
     }
 
-    /// The most nodes of a window that the budget holds, whole pages of them; the least fits.
+    /// The most nodes of a window that the budget holds, in whole pages. Needs a budget that holds
+    /// `least_window`.
     pub(super) fn window_capacity(&self) -> u32 {
         let (mut low, mut high) = (self.least_window(), u64::from(self.node_count));
         while low < high {
@@ -157,7 +159,7 @@ impl Pipeline<'_> {
     }
 }
 
-/// What is placed.
+/// The nodes that are placed.
 struct Windows<'w> {
     pipeline: &'w Pipeline<'w>,
     rows: &'w OrderedRows,
@@ -175,7 +177,7 @@ impl Windows<'_> {
         starts.map(move |start| start..count.min(start.saturating_add(self.capacity)))
     }
 
-    /// Where each node goes: within its window.
+    /// The place of each node within its window.
     fn places(&self, files: StageFiles<'_>) -> Result<Places> {
         let Pipeline {
             plan,
@@ -215,8 +217,8 @@ impl Windows<'_> {
         out.finish(self.per_page)
     }
 
-    /// Where pages go if those whose nodes are named most often come first; a last page that is not
-    /// full stays last.
+    /// The places of pages if those with the most incoming edges come first; a last page that is
+    /// not full stays last.
     fn hot_pages_first(&self, places: &Places) -> Result<Vec<u32>> {
         let full = self.graph.count() / self.per_page;
         let mut heat = vec![0u64; full as usize];
@@ -245,7 +247,7 @@ impl Windows<'_> {
         Ok(moved)
     }
 
-    /// Writes rows and lists where they go.
+    /// Writes rows and lists to their places.
     fn write(&self, places: &Places, files: StageFiles<'_>) -> Result<(OrderedRows, GraphFile)> {
         let [rows, identities, lists] = PLACED;
         let count = self.graph.count();
@@ -331,7 +333,7 @@ impl Windows<'_> {
     }
 }
 
-/// Where the nodes of a window go, in that order, each with its place in the window.
+/// The new places of the nodes of a window, sorted, each with its place in the window.
 fn moves(window: &Range<u32>, places: &Places) -> Result<Vec<(u32, usize)>> {
     let mut own: Vec<NodeId> = window.clone().map(NodeId).collect();
     places.look_up(&mut own)?;

@@ -1,4 +1,4 @@
-//! What options ask of a design: its sizes, its spec, and choices that are wished over it.
+//! What options ask of a design: sizes, spec, and choices that override it.
 
 use super::choose::SpecChoice;
 use super::cut::Cut;
@@ -52,8 +52,7 @@ impl BuildOptions {
         Ok(beside.map_or(alone, |(spec, _)| spec))
     }
 
-    /// What these options wish a design to be; nothing where codes or graph of another index settle
-    /// that.
+    /// The wish for a design in these options; `None` if codes or graph of another index settle it.
     pub(crate) fn design_wish(&self) -> Option<DesignWish> {
         let is_free = self.codebook_from.is_none() && self.graph_from.is_none();
         is_free.then(|| DesignWish {
@@ -90,8 +89,7 @@ impl BuildOptions {
         }
     }
 
-    /// Memory of a search over an index of `nodes` vectors: as it is wished, or what it is where
-    /// nobody says.
+    /// Memory of searches over an index of `nodes` vectors: as wished, or the default.
     ///
     /// # Errors
     /// `InvalidInput` for more vectors than an index can have.

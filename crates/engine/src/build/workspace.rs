@@ -1,4 +1,4 @@
-//! The directory of a build: locked, cleaned of what a killed build left, and left as it was unless
+//! The directory of a build: locked, cleaned of the files of killed builds, and unchanged unless
 //! the build commits.
 
 use std::io;
@@ -22,7 +22,7 @@ pub(super) struct Workspace {
     pub(super) generation: u64,
     /// Where temporary files go.
     pub(super) scratch: TemporaryFiles,
-    /// Files of the index that is there, and stays there until this build commits.
+    /// Files of the current index, which stay until this build commits.
     current: Vec<String>,
     created: bool,
     committed: bool,
@@ -65,8 +65,8 @@ impl Workspace {
                 return Err(error.within("an index that cannot be read is in the way"));
             }
         }
-        // A build may have been killed between its rename and its last sync: the files of the index
-        // before go only when the manifest just read is sure to stay.
+        // A build may have been killed between its rename and its last sync. Older files are
+        // removed only once the manifest just read is durable.
         sync_directory(vfs.as_ref(), dir)?;
         workspace.scratch = TemporaryFiles::open(vfs, dir, wish)?;
         workspace.clean()?;
@@ -75,8 +75,7 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// The directory of an index that a writer holds the lock of: it commits, and clears what is
-    /// left.
+    /// The directory of an index whose lock a writer holds; that commits and cleans up.
     pub(super) fn of_writer(vfs: &Arc<dyn Vfs>, dir: &Path, generation: u64) -> Self {
         Self {
             vfs: Arc::clone(vfs),
@@ -90,8 +89,8 @@ impl Workspace {
         }
     }
 
-    /// Counts on until no directory or the like, which is not ours to remove, has a name of this
-    /// generation.
+    /// Raises the generation until no directory has one of its file names, because a directory is
+    /// not ours to remove.
     fn skip_taken_names(&mut self) -> Result<()> {
         let others = self.vfs.list_others(&self.dir);
         let others = others.map_err(|error| Error::from(error).within(self.dir.display()))?;
@@ -108,7 +107,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Refuses to start when the disk cannot take `bytes` of index and `temporary` bytes beside
+    /// Refuses to start if the disk has no room for `bytes` of index and `temporary` bytes beside
     /// them.
     pub(super) fn check_space(&self, bytes: u64, temporary: u64) -> Result<()> {
         let scratch = self.scratch.dir();
@@ -126,13 +125,14 @@ impl Workspace {
         free.map_err(|error| Error::from(error).within(dir.display()))
     }
 
-    /// Publishes the index. The files of the one before are removed; who has them open keeps them.
+    /// Publishes the index. Removes the files of the previous one; readers that have them open keep
+    /// them.
     pub(super) fn commit(mut self, manifest: &Manifest) -> Result<()> {
         let outcome = manifest.commit(self.vfs.as_ref(), &self.dir);
         self.committed = outcome.is_ok() || self.renamed();
         outcome?;
         self.current = names_of(manifest);
-        // The log of the index before belongs to no manifest any more.
+        // The new manifest does not name the log of the previous index.
         let _ = remove_log(self.vfs.as_ref(), &self.dir);
         self.scratch.commit();
         // The index is published whatever happens to the old files; the next build tries again.
@@ -140,8 +140,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// True when a failed commit may have got as far as its rename: then either index may be the
-    /// current one after a crash, and the files of both stay for the next build to sort out.
+    /// Whether a failed commit may have renamed the manifest. Then either index may be the current
+    /// one after a crash, and the files of both stay for the next build.
     fn renamed(&self) -> bool {
         match Manifest::read(self.vfs.as_ref(), &self.dir) {
             Ok(manifest) => manifest.generation == self.generation,
@@ -164,7 +164,7 @@ impl Drop for Workspace {
         if self.committed {
             return;
         }
-        // Without the lock the files may be somebody else's.
+        // Without the lock the files may belong to another process.
         if self.lock.is_some() {
             let _ = self.clean();
         }
@@ -220,7 +220,7 @@ fn make_directory(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
             parent
         };
         match vfs.sync_dir(parent) {
-            // A directory that is not ours to look into is not one we made anything in.
+            // Nothing was made in a directory that cannot be opened.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             synced => synced.map_err(|error| Error::from(error).within(parent.display()))?,
         }

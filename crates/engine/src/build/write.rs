@@ -1,6 +1,6 @@
-//! Writing pages in order: vectors stream from the source in the order of nodes, lists from the
-//! graph, in memory or on disk; the pages of a batch are encoded in parallel. What a page holds of
-//! nodes that are not its own, and memory does not, is read for the batch.
+//! Writes pages in order: vectors stream from the source in the order of nodes, lists from the
+//! graph, in memory or on disk. The pages of a batch are encoded in parallel. Data of nodes on
+//! other pages is read for the batch, if memory does not hold it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,7 +12,6 @@ use pageway_types::{NodeId, PageId, Progress};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::budget::BLOCK_BYTES;
 use super::census::Census;
 use super::codes::encode_rows;
 use super::encode::CodesAtHand;
@@ -20,6 +19,7 @@ use super::gather::Gathered;
 use super::graph_file::{GraphFile, neighbors};
 use super::order::NodeOrder;
 use super::replicas::ReplicaPlan;
+use super::stages::BLOCK_BYTES;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::{NodeFeed, PageMap, VectorPart};
 use crate::manifest::GraphStatistics;
@@ -28,7 +28,7 @@ use crate::resolve::AnyCodec;
 
 /// Pages of a batch at most.
 const BATCH_PAGES: u32 = 1024;
-/// Edges of a batch at most, where codes or rows of neighbours are read for it.
+/// Edges of a batch at most, if codes or rows of neighbours are read for it.
 const FOREIGN_EDGES: u32 = 1 << 15;
 
 /// Adjacency lists in node order.
@@ -37,26 +37,26 @@ pub(super) trait ListStream {
     fn next_list(&mut self, list: &mut Vec<NodeId>) -> Result<()>;
 }
 
-/// Where lists come from.
+/// The source of lists.
 #[derive(Clone, Copy)]
 pub(super) enum ListSource<'l> {
     /// The graph in memory, its nodes in their final order.
     Graph(&'l Graph),
     /// The same on disk.
     File(&'l GraphFile),
-    /// Nodes have none.
+    /// Nodes have no lists.
     None,
 }
 
-/// What pages are made from.
+/// The input of pages.
 pub(super) struct PageInput<'p> {
     pub(super) input: &'p BuildInput<'p>,
     pub(super) codec: &'p AnyCodec,
     pub(super) order: &'p NodeOrder,
     pub(super) lists: ListSource<'p>,
-    /// Codes of all nodes, in their order, where pages hold any.
+    /// Codes of all nodes, in order, if pages hold any.
     pub(super) codes: &'p CodesAtHand,
-    /// Makes the fine codes that lie in records, where they do.
+    /// Makes the fine codes that lie in records, if any do.
     pub(super) fine: Option<&'p Quantizer>,
     /// Chooses the lists that are packed beside a record.
     pub(super) replicas: Option<ReplicaPlan<'p>>,
@@ -107,7 +107,7 @@ pub(super) fn write_pages(
 
 impl PageInput<'_> {
     /// Pages from `first` on whose vectors make about a block; all with lists, or all without.
-    /// Fewer where what they name of others is read for them.
+    /// Fewer if data of other nodes is read for them.
     fn batch_of(&self, map: PageMap, first: u32) -> Range<u32> {
         let unit = map.geometry.unit_bytes();
         let mut most = (2 * BLOCK_BYTES / unit).clamp(1, BATCH_PAGES as usize) as u32;
@@ -134,16 +134,16 @@ struct NodeBatch {
     rows: Vec<u8>,
     /// Fine codes, and bytes of one.
     fine: (Vec<u8>, usize),
-    /// What rows are called, and their ids.
+    /// Row numbers and ids.
     numbers: Vec<u32>,
     user_ids: Vec<u64>,
-    /// Lists one after the other, where they are on disk, and where each ends.
+    /// Lists one after the other, if they are on disk, and the end of each.
     lists: Vec<NodeId>,
     ends: Vec<usize>,
     replicas: Vec<Vec<NodeId>>,
-    /// Lists of other nodes, and where each ends among all.
+    /// The ranges of the lists of other nodes.
     foreign: BTreeMap<u32, Range<usize>>,
-    /// Codes of neighbours, where they are on disk.
+    /// Codes of neighbours, if they are on disk.
     codes: Gathered,
 }
 
@@ -227,7 +227,7 @@ impl NodeBatch {
         Ok(())
     }
 
-    /// Reads the lists that are packed beside records, where they are on disk.
+    /// Reads the lists that are packed beside records, if they are on disk.
     fn read_foreign(&mut self, pages: &PageInput<'_>) -> Result<()> {
         let ListSource::File(graph) = pages.lists else {
             return Ok(());
@@ -260,7 +260,7 @@ impl NodeBatch {
         Ok(self.lists.get(range?).unwrap_or_default())
     }
 
-    /// Where the list of a node of its own lies.
+    /// The range of the list of a node of the batch.
     fn own_range(&self, node: NodeId) -> Result<Range<usize>> {
         let at = self.place(node)?;
         let before = at.checked_sub(1).and_then(|before| self.ends.get(before));

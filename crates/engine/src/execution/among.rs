@@ -9,7 +9,7 @@
 //! time it has grown.
 
 use super::Traversal;
-use super::candidates::key_node;
+use super::key::key_node;
 use super::query::Gathering;
 use crate::layout::PageCodec;
 

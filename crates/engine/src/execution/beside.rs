@@ -85,7 +85,7 @@ mod tests {
     use pageway_types::NodeId;
 
     use super::*;
-    use crate::execution::candidates::sort_key;
+    use crate::execution::key::sort_key;
 
     fn offer(list: &mut CandidateList, node: u16) {
         list.insert(NodeId(node.into()), node.into());

@@ -1,10 +1,9 @@
 //! The candidate list: the `list_size` (L) best nodes seen so far by estimated distance, and which
 //! of them were expanded.
 //!
-//! Invariant: keys ascend strictly. A key is the distance in sortable bits above the node id, so
-//! the list after a set of insertions does not depend on their order, and a node that is offered
-//! twice is recognised by its key. For range search the list can be told to remember what it turned
-//! away, up to a bound, and to grow by it.
+//! Invariant: keys ascend strictly, so the list after a set of insertions does not depend on their
+//! order, and a node that is offered twice is recognised by its key. For range search the list can
+//! be told to remember what it turned away, up to a bound, and to grow by it.
 //!
 //! Candidates may be taken off its first places alone: of a list that holds more than is walked.
 //! The walk ends when no candidate is left to take. With a horizon that is before all were
@@ -13,9 +12,11 @@
 //! ratio of distances: Al-Jazzazi et al., "Distance Adaptive Beam Search for Provably Accurate
 //! Graph-Based Nearest Neighbor Search", NeurIPS 2025.
 
+use pageway_types::NodeId;
+
+use super::key::{key_distance, key_node, sort_key};
 use crate::error::Result;
 use crate::memory::Reservation;
-use pageway_types::{NodeId, Number};
 
 /// Sorted, bounded candidates.
 #[derive(Debug, Default)]
@@ -55,40 +56,6 @@ impl Default for Horizon {
             slack: f32::INFINITY,
         }
     }
-}
-
-/// Distance and a number as one integer that sorts by distance (total order), then by number.
-#[inline]
-pub(crate) fn sort_key(distance: f32, number: impl Number) -> u64 {
-    let bits = distance.to_bits();
-    let sortable = bits ^ if bits >> 31 == 1 { u32::MAX } else { 1 << 31 };
-    u64::from(sortable) << 32 | u64::from(number.number())
-}
-
-/// The distance inside a key.
-#[inline]
-pub(crate) fn key_distance(key: u64) -> f32 {
-    let sortable = (key >> 32) as u32;
-    f32::from_bits(
-        sortable
-            ^ if sortable >> 31 == 1 {
-                1 << 31
-            } else {
-                u32::MAX
-            },
-    )
-}
-
-/// The number inside a key.
-#[inline]
-pub(crate) fn key_number<N: Number>(key: u64) -> N {
-    N::of(key as u32)
-}
-
-/// The node inside a key.
-#[inline]
-pub(crate) fn key_node(key: u64) -> NodeId {
-    key_number(key)
 }
 
 /// The last key that is at most a share of `slack` farther.
@@ -364,28 +331,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn keys_sort_as_distances_do() {
-        let distances = [
-            f32::NEG_INFINITY,
-            -3.5,
-            -0.0,
-            0.0,
-            1e-30,
-            2.0,
-            f32::INFINITY,
-        ];
-        for pair in distances.windows(2) {
-            assert!(sort_key(pair[0], NodeId(9)) < sort_key(pair[1], NodeId(1)));
-        }
-        for distance in distances {
-            assert_eq!(
-                key_distance(sort_key(distance, NodeId(7))).to_bits(),
-                distance.to_bits()
-            );
-        }
-    }
 
     proptest! {
         #[test]

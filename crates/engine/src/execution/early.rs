@@ -12,7 +12,7 @@
 
 use super::Traversal;
 use super::bounds::{Limits, Verdict};
-use super::candidates::{key_distance, key_node};
+use super::key::{key_distance, key_node};
 use super::query::{Gathering, Goal, Query};
 use super::refine::told;
 use super::scratch::ScratchShape;

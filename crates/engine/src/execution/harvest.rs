@@ -3,8 +3,8 @@
 use pageway_types::{NodeId, PageId};
 
 use super::Traversal;
-use super::candidates::{key_node, sort_key};
 use super::held::HeldPages;
+use super::key::{key_node, sort_key};
 use super::parts::Parts;
 use super::scratch::{Deferred, PageState};
 use super::traversal::PageRequest;

@@ -15,7 +15,7 @@
 use pageway_types::NodeId;
 
 use super::Traversal;
-use super::candidates::{key_distance, key_node};
+use super::key::{key_distance, key_node};
 use super::lift::Lift;
 use super::list_rule::{LOOKED_AT, NearestDistances, local_dimension};
 use super::refine::FAR_DEVIATIONS;

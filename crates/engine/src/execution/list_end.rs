@@ -47,7 +47,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::execution::candidates::sort_key;
+    use crate::execution::key::sort_key;
 
     proptest! {
         #[test]

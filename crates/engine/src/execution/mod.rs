@@ -21,6 +21,7 @@ mod expand;
 mod given;
 mod harvest;
 mod held;
+mod key;
 mod ladder;
 mod lift;
 mod list_end;

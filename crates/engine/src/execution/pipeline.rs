@@ -71,7 +71,7 @@ impl Pipelining {
 mod tests {
     use pageway_types::NodeId;
 
-    use super::super::candidates::sort_key;
+    use super::super::key::sort_key;
     use super::*;
 
     #[test]

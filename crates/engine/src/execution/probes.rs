@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use pageway_types::{ClusterId, GroupId};
 
-use super::candidates::{key_number, sort_key};
 use super::entry::EntryScratch;
+use super::key::{key_number, sort_key};
 use crate::storage::ClusterTable;
 
 /// Means that are compared together.

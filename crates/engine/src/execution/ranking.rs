@@ -3,7 +3,7 @@
 
 use pageway_types::NodeId;
 
-use super::candidates::{key_distance, key_node, sort_key};
+use super::key::{key_distance, key_node, sort_key};
 use crate::error::Result;
 use crate::layout::VectorPart;
 use crate::memory::Reservation;

@@ -5,7 +5,7 @@ use pageway_types::{NodeId, PageId};
 
 use super::Traversal;
 use super::bounds::{Limits, Verdict};
-use super::candidates::{key_distance, key_node, sort_key};
+use super::key::{key_distance, key_node, sort_key};
 use super::query::{Goal, QuerySizes};
 use super::tolerance::Tolerance;
 use super::traversal::{PageRequest, Stage};

@@ -15,9 +15,10 @@ use pageway_types::{ClusterId, NodeId};
 
 use super::Traversal;
 use super::beside::Beside;
-use super::candidates::{CandidateList, key_distance, key_node, key_number};
+use super::candidates::CandidateList;
 use super::early::Pause;
 use super::entry::EntryScratch;
+use super::key::{key_distance, key_node, key_number};
 use super::ladder::QueryLadder;
 use super::probes::Probes;
 use super::query::{Gathering, Goal};

@@ -3,8 +3,8 @@
 use pageway_types::{NodeId, PageId};
 
 use super::Traversal;
-use super::candidates::key_node;
 use super::early::Pause;
+use super::key::key_node;
 use super::scratch::Target;
 use super::traversal::PageRequest;
 use crate::layout::{PageCodec, PageError, PageView};

@@ -23,7 +23,7 @@ use pageway_quant::Scorer;
 use pageway_types::NodeId;
 
 use super::bounds::Limits;
-use super::candidates::key_node;
+use super::key::key_node;
 use super::ladder::LadderNote;
 use super::list_end::list_end;
 use super::list_rule::{LOOKED_AT, ListChoice, NearestDistances};

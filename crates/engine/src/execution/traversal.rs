@@ -28,8 +28,9 @@ use pageway_quant::Scorer;
 use pageway_types::{NodeId, PageId};
 
 use super::bounds::Bounds;
-use super::candidates::{CandidateList, Horizon, key_node};
+use super::candidates::{CandidateList, Horizon};
 use super::early::{EarlyReads, Pause};
+use super::key::key_node;
 use super::pipeline::Pipelining;
 use super::scan::ScanState;
 use super::{Goal, Parts, Query, QuerySizes, QueryStats, Scratch};

@@ -3,7 +3,8 @@
 use pageway_quant::Scorer;
 
 use super::bounds::{Bounds, Limits};
-use super::candidates::{CandidateList, key_distance, key_node};
+use super::candidates::CandidateList;
+use super::key::{key_distance, key_node};
 use super::traversal::Stage;
 use super::{AnyParts, Origin, PageRequest, Query, QuerySizes, QueryStats, Scratch, Traversal};
 use crate::layout::{PageError, PageNodeCodec, RecordCodec};

@@ -4,7 +4,7 @@
 use pageway_types::Guide;
 
 use super::Traversal;
-use super::candidates::{key_distance, key_node};
+use super::key::{key_distance, key_node};
 use super::query::{Gathering, Goal};
 use super::traversal::Stage;
 use crate::layout::PageCodec;

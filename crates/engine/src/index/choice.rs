@@ -1,4 +1,4 @@
-//! Searches for a recall where each query chooses its list.
+//! Searches for a recall in which each query chooses its list size.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,14 +14,13 @@ use crate::execution::{CallLists, LOOKED_AT, Lift, ListRule, QuerySizes};
 use crate::options::{Answers, Effort, Queries, SearchOptions};
 use crate::resolve;
 
-/// Plans that are kept for the next search that asks alike.
+/// Plans that are kept for further searches with the same options.
 const KNOWN_PLANS: usize = 8;
 
-/// What a plan depends on, of one version: k, the bits of the recall and of how much queries miss,
-/// and the width of walks.
+/// The key of a plan of one version: k, the bits of the recall and of the misses, and the beam.
 type PlanKey = (u32, u32, Option<u32>, Option<u32>);
 
-/// A plan, where there is one.
+/// A plan, if queries choose lists.
 type KnownPlan = Option<Arc<ListPlan>>;
 
 /// The plans of a version that searches asked for lately, newest last.
@@ -29,7 +28,7 @@ type KnownPlan = Option<Arc<ListPlan>>;
 pub(crate) struct KnownPlans(PerProcess<Mutex<Vec<(PlanKey, KnownPlan)>>>);
 
 impl KnownPlans {
-    /// The plan of `key`, made where it is not known.
+    /// The plan of `key`; makes it if it is not known.
     fn get_or_make(&self, key: PlanKey, make: impl FnOnce() -> Option<ListPlan>) -> KnownPlan {
         let mut known = self.0.get().lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, plan)) = known.iter().find(|(own, _)| *own == key) {
@@ -45,8 +44,8 @@ impl KnownPlans {
 }
 
 impl Version {
-    /// The lists that queries choose from, where they do: the nearest of all rows, in a design
-    /// whose bounds decide what is read.
+    /// The lists that queries choose from; `None` if they do not: they do in searches for the
+    /// nearest among all rows, in designs whose error bounds decide what is read.
     pub(super) fn list_plan(
         &self,
         queries: &Queries<'_>,
@@ -69,7 +68,7 @@ impl Version {
             .get_or_make(key, || self.make_plan(options, recall, misses))
     }
 
-    /// What makes distances tell local dimensions, as the calibration has it.
+    /// The lift of distances for local dimensions, as calibrated.
     pub(super) fn lift(&self) -> Result<Option<Lift>> {
         let Some(longest) = self.manifest.calibration.longest else {
             return Ok(None);
@@ -98,7 +97,7 @@ impl Version {
         plan(crate::memory::largest(1, longest, fits))
     }
 
-    /// Sizes that memory is laid out for where no list holds more living nodes.
+    /// Sizes that memory is laid out for, with lists of at most `longest` living nodes.
     pub(super) fn chosen_sizes(&self, options: &SearchOptions, longest: u32) -> Result<QuerySizes> {
         let sizes = self.sizes_for(options, longest, None)?;
         let looked_at = (LOOKED_AT + 1) as f64 * self.nodes_per_living();
@@ -130,15 +129,14 @@ impl Index {
         Ok((answers, outcomes))
     }
 
-    /// Whether queries may choose their lists, in this design: candidates cost arithmetic, and
-    /// their estimates tell a dimension.
+    /// Whether queries may choose their lists in this design: candidates cost no reads, and their
+    /// estimates tell a local dimension.
     pub(crate) fn chooses_lists(&self) -> bool {
         let version = self.version();
         version.manifest.spec.execution.refine.is_bounded()
     }
 
-    /// Local dimensions of queries, by the candidates of a list of this size; none where too few
-    /// were found.
+    /// Local dimensions of queries, as told by a list of this size; `None` if it found too few.
     pub(crate) fn dimensions(
         &self,
         queries: &Queries<'_>,

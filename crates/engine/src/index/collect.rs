@@ -1,4 +1,4 @@
-//! Answers, and how they come into the order of the queries.
+//! Collects answers in the order of the queries.
 
 use std::ops::Range;
 
@@ -6,14 +6,14 @@ use crate::execution::driver::Outcomes;
 use crate::execution::{AnswerOrder, Neighbor, QueryStats, answer_order};
 use crate::options::{Answers, SearchSettings};
 
-/// An answer, wherever it was found.
+/// An answer, from a segment or a delta.
 #[derive(Clone, Copy)]
 pub(super) struct Answer {
     pub(super) id: u64,
     pub(super) row: u32,
     pub(super) node: u32,
     pub(super) distance: f32,
-    /// By how much the distance may be off.
+    /// Error bound of the distance.
     pub(super) error: f32,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn collect(
 }
 
 impl Answers {
-    /// `places` without answers for each of so many queries.
+    /// Empty places for `count` queries.
     pub(super) fn none(count: usize, places: ResultPlaces) -> Self {
         let mut answers = Self {
             k: places.k,
@@ -114,7 +114,7 @@ impl Answers {
         answers
     }
 
-    /// Appends the results of the next query, and places without any up to `places`.
+    /// Appends the results of the next query, filled up with empty places to `places`.
     pub(super) fn put(&mut self, found: impl Iterator<Item = Answer>, places: usize) {
         let full = self.ids.len() + places;
         for one in found {
@@ -167,8 +167,8 @@ impl Answers {
         }
     }
 
-    /// Puts other results in the place of those of a query: as many places as there were where it
-    /// `fills` them, else as many as there are results.
+    /// Replaces the results of a query. If it `fills` its places, their number stays; otherwise it
+    /// is that of the results.
     pub(super) fn replace(&mut self, query: usize, found: &[Answer], fills: bool) {
         if query + 1 >= self.lims.len() {
             return;
@@ -191,13 +191,13 @@ impl Answers {
 }
 
 impl Answers {
-    /// The documents of the places of a query, as far as they are known.
+    /// The documents of the places of a query that are known.
     pub(super) fn documents_known(&self, query: usize) -> &[Option<String>] {
         let known = self.attributes.get(self.places_of(query));
         known.unwrap_or_default()
     }
 
-    /// Puts other documents in the place of all those of a query.
+    /// Replaces the documents of a query.
     pub(super) fn replace_documents(&mut self, query: usize, documents: &[Option<String>]) {
         if self.attributes.is_empty() && documents.is_empty() {
             return;

@@ -1,5 +1,5 @@
-//! The rows that are in no segment yet, added to what segments answered: all of them, or those that
-//! the nodes lead to which a query came near, where these are enough.
+//! Adds rows of deltas to the answers of segments. Compares all of these rows, or only those whose
+//! known neighbours are near the query.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::filter::Filter;
 use crate::options::{Answers, Queries, SearchOptions};
 
 impl Index {
-    /// Scans the deltas of a version, older ones first, and those that took rows since, and merges
-    /// what is found with the answers of the segments, which were found before.
+    /// Scans the deltas of a version, older ones first, and those opened since, and merges their
+    /// rows with the answers of the segments, which were found before.
     ///
-    /// All are looked at as they were at one moment, which is what lets an id be seen once: a row
-    /// that replaces another can be seen before the other dies, and who finds both takes the newer.
+    /// All deltas are seen as they were at one moment, so each id is found once: a row that
+    /// replaces another is visible before the other dies, and of both the newer counts.
     pub(super) fn add_deltas(
         &self,
         version: &Version,
@@ -63,7 +63,7 @@ impl Index {
             let (mut hits, mut scored) = scan(&rows, farthest(&own, options));
             let replaces = |hit: &Answer| own.iter().any(|own| own.id == hit.id);
             if hits.iter().any(replaces) {
-                // What it replaces leaves a place to one farther away.
+                // Rows that others replace leave their places to rows farther away.
                 (hits, scored) = scan(&rows, farthest(&[], options));
             }
             let found = || newest(own.iter().chain(&hits).copied().collect()).len();
@@ -83,14 +83,14 @@ impl Index {
     }
 }
 
-/// Nodes that rows of deltas are looked for beside, those nearest to a query by their codes.
+/// Rows of deltas are searched for beside so many nodes, the nearest to the query by their codes.
 const NEAR: usize = 64;
 
-/// The nodes that were noted of each query.
+/// The nodes that were noted for each query.
 struct NearNodes<'o>(Vec<&'o [NodeId]>);
 
 impl<'o> NearNodes<'o> {
-    /// Of all threads, by query; nothing where none were noted.
+    /// From the outcomes of all threads, by query; empty if none were noted.
     fn of(outcomes: &'o [Outcomes], count: usize) -> Self {
         let mut of = vec![&[][..]; count];
         for outcome in outcomes {
@@ -112,7 +112,7 @@ impl<'o> NearNodes<'o> {
 }
 
 impl Version {
-    /// How many nodes near each query are noted: none where all rows of deltas are compared.
+    /// How many nodes near each query are noted; 0 if all rows of deltas are compared.
     pub(super) fn near_nodes(&self, queries: &Queries<'_>, options: &SearchOptions) -> usize {
         let is_plain = queries.filter.is_none() && queries.admitted.is_none();
         let is_linked = || self.chain().any(|delta| delta.is_linked(self.numbering()));
@@ -126,15 +126,15 @@ impl Version {
 
 /// A delta that is searched.
 struct Scanned<'f> {
-    /// The node that its first row is.
+    /// The node number of its first row.
     first: u32,
     view: DeltaView,
     delta: &'f Delta,
     matches: RowMatches<'f>,
 }
 
-/// The rows of deltas, or those of them that are told, that are at most `farthest` away, `k` of
-/// each at most, and how many distances that took.
+/// The rows of deltas that are at most `farthest` away, at most `k` of each delta, and how many
+/// distances that took.
 fn scan(
     (deltas, rows): (&[Scanned<'_>], &[Option<Vec<u32>>]),
     query: &DeltaQuery<'_>,
@@ -158,7 +158,7 @@ fn scan(
     (hits, scored)
 }
 
-/// How far away a row may be that is an answer beside those of segments.
+/// The largest distance of a row that is an answer beside those of segments.
 fn farthest(own: &[Answer], options: &SearchOptions) -> f32 {
     let is_full = own.len() >= options.k as usize;
     match (options.radius, own.last()) {
@@ -168,8 +168,7 @@ fn farthest(own: &[Answer], options: &SearchOptions) -> f32 {
     }
 }
 
-/// The documents that are wanted of answers that are rows of deltas, whose first nodes are given;
-/// empty where none is wanted.
+/// The wanted documents of answers that are rows of deltas; empty if none is wanted.
 fn documents(
     queries: &Queries<'_>,
     answers: &Answers,
@@ -187,7 +186,7 @@ fn documents(
     answers.nodes.iter().zip(&answers.ids).map(of).collect()
 }
 
-/// Which rows of a delta match a filter: told when it is asked, and once for each row.
+/// Which rows of a delta match a filter; each row is evaluated once, when it is asked for.
 struct RowMatches<'f> {
     filter: Option<&'f Filter>,
     known: Vec<Cell<Option<bool>>>,
@@ -224,7 +223,7 @@ fn admits(queries: &Queries<'_>, query: usize, node: u32) -> bool {
 }
 
 impl Answer {
-    /// A row of a delta whose first node is given.
+    /// A row of a delta with this first node.
     fn of_delta(hit: Hit, first: u32) -> Self {
         Self {
             id: hit.id,
@@ -237,12 +236,12 @@ impl Answer {
 }
 
 impl Version {
-    /// Its deltas and those after them, at one moment.
+    /// Views of its deltas and of later ones, at one moment.
     pub(super) fn views(&self) -> Vec<DeltaView> {
         Delta::views(&self.chain().collect::<Vec<_>>())
     }
 
-    /// Its deltas, and those that were closed later take rows from.
+    /// Its deltas, and those that were opened after them.
     pub(super) fn chain(&self) -> impl Iterator<Item = Arc<Delta>> {
         let own = self.deltas.iter().cloned();
         let last = self.deltas.last().and_then(|last| last.next()).cloned();
@@ -251,7 +250,7 @@ impl Version {
 }
 
 impl Answers {
-    /// Adds what was found in deltas, newer rows last.
+    /// Adds the rows found in deltas, newer ones last.
     fn merge(&mut self, hits: &[Vec<Answer>], options: &SearchOptions) {
         let mut merged = Self {
             k: self.k,

@@ -1,5 +1,4 @@
-//! Answers by the vectors themselves, of all rows or of some: each vector is read once for many
-//! queries.
+//! Exact search by the vectors of all rows or of some; each vector is read once for many queries.
 
 use std::ops::Range;
 
@@ -14,7 +13,7 @@ use crate::execution::{Neighbor, QueryStats, Segment};
 use crate::options::{Answers, Queries, SearchOptions};
 use crate::source::kernels;
 
-/// Results that are kept beyond those that are wanted, before the worst are dropped.
+/// Results that are kept beyond the wanted ones before the worst are dropped, at least.
 const LEAST_KEPT: usize = 32;
 
 impl Index {
@@ -80,7 +79,7 @@ impl VectorScan<'_> {
             .filter_map(|own| self.row(*own))
             .collect();
         let mut found: Vec<Vec<Answer>> = vec![Vec::new(); rows.len()];
-        // Beyond this there is enough that is nearer.
+        // Rows beyond it are no answers: there are enough that are nearer.
         let mut farthest = vec![radius; rows.len()];
         let mut spent = Spent::default();
         for segment in &self.version.segments {
@@ -140,7 +139,7 @@ impl VectorScan<'_> {
         self.queries.rows.get(start..start + self.row_bytes)
     }
 
-    /// Whether a node of a segment lives and is among those that may be answers.
+    /// Whether a node of a segment lives and may be an answer.
     fn admits(&self, segment: &Segment, node: u32) -> bool {
         let among = self.queries.admitted;
         let dead = segment.dead.as_ref();
@@ -154,10 +153,10 @@ impl VectorScan<'_> {
     }
 }
 
-/// Vectors between two looks at the clock.
+/// Vectors between two checks of the clock.
 const CHECKED: u64 = 256;
 
-/// What a scan of vectors for some queries took.
+/// The cost of a scan of vectors for some queries.
 #[derive(Default)]
 struct Spent {
     scored: u64,
@@ -174,8 +173,8 @@ impl Spent {
         self.pages += (last + 1 - first) * u64::from(span);
     }
 
-    /// Counts a query's part, that of number `number` of `count`: all of the distances, and its
-    /// share of the reads, which are for all queries.
+    /// Charges the query `number` of `count`: with its distances, and with its share of the reads,
+    /// which serve all queries.
     fn charge(&self, stats: &mut QueryStats, (number, count): (u64, u64), page_bytes: u64) {
         let share = |all: u64| all / count.max(1) + u64::from(number < all % count.max(1));
         stats.exact_distances += self.scored;
@@ -190,7 +189,7 @@ fn keep_best(found: &mut Vec<Answer>, most: usize) {
     found.truncate(most);
 }
 
-/// Runs of nodes that hold all that match, on adjacent pages.
+/// Runs of nodes on adjacent pages that hold all matching nodes.
 fn runs(
     nodes: u32,
     matches: impl Fn(u32) -> bool,

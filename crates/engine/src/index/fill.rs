@@ -1,4 +1,5 @@
-//! Queries that found fewer rows than there are: all candidates near them may have died.
+//! Searches again for queries that found fewer rows than there are, for example because all
+//! candidates near them died.
 
 use super::subset::QuerySubset;
 use super::watch::{Notes, Watch};
@@ -7,12 +8,12 @@ use crate::error::Result;
 use crate::execution::{CallLists, MOST_COPIES};
 use crate::options::{Answers, Queries, SearchOptions};
 
-/// Times that a list is longer than the one that found too few.
+/// A list is so many times as long as the one before, which found too few.
 const LONGER: u32 = 4;
 
 impl Index {
-    /// Searches with longer and longer lists for queries that found fewer than `k`, as long as
-    /// there are more rows, and compares all of them where no list is long enough.
+    /// Searches with longer and longer lists for queries that found fewer than `k` while there are
+    /// more rows; compares all rows if no list is long enough.
     pub(super) fn fill(
         &self,
         place: (&Version, &Queries<'_>),
@@ -43,7 +44,7 @@ impl Index {
         }
     }
 
-    /// Answers with lists of a size, or by all vectors where there is none or memory has no room.
+    /// Answers with lists of a size; by all vectors if there is no size, or no memory for it.
     fn filled(
         &self,
         (version, queries): (&Version, &Queries<'_>),

@@ -13,23 +13,23 @@ use crate::execution::{NodeSet, Segment};
 use crate::filter::Filter;
 use crate::options::SearchOptions;
 
-/// Rows that match, at most, for all to be compared where a recall is out of reach.
+/// Up to so many matching rows are all compared if no list reaches the recall.
 const COMPARED: u64 = 10_000;
 /// Ids that are read at a time.
 const IDS_AT_ONCE: usize = 8192;
 
-/// Rows of segments that a filter lets through.
+/// Rows of segments that match a filter.
 pub(super) struct Matched {
     pub(super) set: NodeSet,
-    /// Those of them that live.
+    /// Living rows among them.
     pub(super) living: u64,
-    /// Documents that were read to tell.
+    /// Documents that were read to find them.
     pub(super) documents: u64,
 }
 
 impl Index {
-    /// How many rows match a filter: exactly, rows that died not counted. Costs what telling them
-    /// costs, and no search.
+    /// The exact number of living rows that match a filter. Costs evaluating the filter, but no
+    /// search.
     ///
     /// # Errors
     /// `InvalidInput` for a field that no row has, or a filter that takes more memory than is set
@@ -40,7 +40,7 @@ impl Index {
             let version = self.version();
             let matched = self.matching(&version, filter)?;
             let counted = version.living_of(&matched.set);
-            // Rows of segments that were replaced die in the segments that took their place.
+            // Once a segment is replaced, deaths are noted in its replacement only: count anew.
             if self.version().number == version.number {
                 break counted;
             }
@@ -53,8 +53,9 @@ impl Index {
         Ok(rows)
     }
 
-    /// Shows the ids of the rows that match a filter now, some thousands at a time; of rows that
-    /// change meanwhile maybe more than once, and of rows that died. Holds a bit for each row.
+    /// Calls `visit` with the ids of the rows that match a filter now, some thousands at a time.
+    /// Ids of rows that change meanwhile may come more than once, and ids of dead rows may come
+    /// too. Holds a bit for each row.
     ///
     /// # Errors
     /// As [`Index::count`]; what `visit` gives.
@@ -86,8 +87,8 @@ impl Index {
         Ok(())
     }
 
-    /// The fields that attributes have: paths, kinds of values, and different values in the segment
-    /// that has most, or the row that is in none yet. Costs a pass over all terms.
+    /// The fields of attributes: paths, kinds of values, and the number of different values in the
+    /// segment that has most of them. Costs a pass over all terms.
     ///
     /// # Errors
     /// `Corrupt` or `Io` as files are.
@@ -97,8 +98,8 @@ impl Index {
 }
 
 impl Index {
-    /// The rows that a filter lets through, with the memory that holds them. What was found of an
-    /// equal filter a while ago is kept, as far as the memory of filters goes.
+    /// The rows that match a filter, with the memory that holds them. Matches of earlier filters
+    /// are kept as far as the memory of filters goes.
     pub(super) fn matching(&self, version: &Version, filter: &Filter) -> Result<Arc<HeldMatches>> {
         let room = self.filters.get();
         let key = MatchesKey::of(version, filter);
@@ -119,8 +120,8 @@ impl Index {
 }
 
 impl Matched {
-    /// List size and options of a search among them: few are compared one by one where no list is
-    /// known to reach the recall that is asked.
+    /// List size and options of a search among the matching rows: if no list reaches the recall and
+    /// they are few, all are compared.
     ///
     /// # Errors
     /// That of the list size, where they are more.
@@ -141,9 +142,9 @@ impl Matched {
         }
     }
 
-    /// The ids of those of some nodes of a segment that match, dead ones too: what replaced one may
-    /// have come to a delta that was looked through before. Reads from the first of them to the
-    /// last.
+    /// The ids of matching nodes of a segment, dead ones included, because the row that replaced
+    /// one may be in a delta that was visited before. Reads all pages from the first to the last of
+    /// them.
     fn ids_of(&self, segment: &Segment, nodes: Range<u32>, ids: &mut Vec<u64>) -> Result<()> {
         let is_own = |node: &u32| self.set.contains(NodeId(segment.base + node));
         let own: Vec<u32> = nodes.filter(is_own).collect();
@@ -160,7 +161,7 @@ impl Matched {
 }
 
 impl Version {
-    /// The rows that a filter lets through.
+    /// The rows that match a filter.
     fn matching(&self, filter: &Filter) -> Result<Matched> {
         let mut matched = Matched {
             set: NodeSet::holding(self.node_count()),
@@ -193,8 +194,7 @@ impl Version {
         Ok(matched)
     }
 
-    /// Adds the documents of nodes of segments, as JSON, names included: none of those without, and
-    /// of no nodes.
+    /// Adds the documents of nodes of segments, as JSON, names included.
     ///
     /// # Errors
     /// `OutOfMemory` for more bytes than `most`.
@@ -221,7 +221,7 @@ impl Version {
             attributes.documents().visit(order, &mut |_, json| {
                 let slot = places.next().and_then(|(_, place)| found.get_mut(*place));
                 attributes.documents().parse(json)?;
-                // An empty one stands for none.
+                // An empty document stands for none.
                 if let Some(slot) = slot.filter(|_| json != b"{}") {
                     let bytes = json.len() as u64;
                     left = left.checked_sub(bytes).ok_or_else(|| too_long(most))?;
@@ -254,8 +254,8 @@ impl Version {
         Ok(all)
     }
 
-    /// Shows the attributes of living rows that are in no segment yet, until `show` is content;
-    /// whether it was.
+    /// Calls `show` with the attributes of living rows of deltas until it returns true; whether it
+    /// did.
     pub(super) fn any_document(&self, mut show: impl FnMut(&Document) -> bool) -> bool {
         self.views().iter().any(|view| {
             let document = |row| serde_json::from_slice(view.document(row)?).ok();
@@ -271,7 +271,7 @@ impl Version {
     }
 }
 
-/// Adds what is known of a field to that of others.
+/// Merges a field into those of other segments.
 fn add_field(all: &mut Vec<Field>, field: Field) {
     match all.iter_mut().find(|own| own.path == field.path) {
         None => all.push(field),
@@ -311,7 +311,7 @@ fn nodes_of(segment: &Segment, ids: &IdSet) -> Result<NodeSet> {
     Ok(nodes)
 }
 
-/// What documents are refused with that take more memory than a caller has for them.
+/// The error for documents that take more memory than the caller allows.
 fn too_long(most: u64) -> Error {
     let words = format!("attributes of the answers take more than {most} bytes: ask for fewer");
     Error::new(ErrorKind::OutOfMemory, words)

@@ -1,4 +1,4 @@
-//! What a filter asks for, against what there is: fields, kinds of values, and memory.
+//! Checks a filter against the index: its fields, kinds of values, and memory.
 
 use pageway_attributes::{Condition, Kinds, Path, compile_bytes, has_value};
 use pageway_types::did_you_mean;
@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::filter::Filter;
 use crate::memory::{MemoryPart, format_bytes};
 
-/// What is known of the field of a condition.
+/// What segments know about the field of a condition.
 struct FieldSeen<'p> {
     condition: Condition<'p>,
     is_known: bool,
@@ -16,20 +16,20 @@ struct FieldSeen<'p> {
 }
 
 impl FieldSeen<'_> {
-    /// Why no value there is can match; none where one can.
+    /// Why no value can match the condition; `None` if one can.
     fn refusal(&self) -> Option<String> {
         self.kinds.refusal(&self.condition)
     }
 
-    /// Whether rows that were not looked at may tell more.
+    /// Whether other rows may still match the condition.
     fn is_open(&self) -> bool {
         !self.is_known || self.refusal().is_some()
     }
 }
 
 impl Version {
-    /// Bytes that a filter takes; refuses one on fields that there are not, or that hold no such
-    /// values, and one that takes too much memory.
+    /// Bytes that a filter takes. Refuses conditions on fields that no row has, or on values of
+    /// kinds that a field does not hold, and filters that take too much memory.
     pub(super) fn check_filter(&self, filter: &Filter) -> Result<u64> {
         let attributes = self.segments.iter().any(|one| one.attributes.is_some());
         let conditions = filter.predicate().conditions();

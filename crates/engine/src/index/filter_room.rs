@@ -1,7 +1,7 @@
-//! Memory of filters: what compiling them takes, the rows that match while they are searched, and
-//! those of filters that were asked a while ago.
+//! Memory of filters: for compiling them, for the matching rows of running searches, and for
+//! matches of earlier filters.
 //!
-//! What is kept goes, the longest unasked first, where another filter needs its memory.
+//! Matches of earlier filters are dropped, least recently used first, if a filter needs the memory.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -18,18 +18,18 @@ const KEPT: usize = 64;
 #[derive(Default)]
 pub(super) struct FilterRoom {
     bytes: Arc<LentBytes>,
-    /// Those asked last are last.
+    /// The most recently used is last.
     kept: Mutex<VecDeque<(MatchesKey, Arc<HeldMatches>)>>,
 }
 
-/// How much of it is lent.
+/// How much of the memory is lent.
 #[derive(Default)]
 struct LentBytes {
     taken: Mutex<u64>,
     freed: Condvar,
 }
 
-/// Some of it.
+/// Memory that is lent.
 pub(super) struct FilterLease {
     room: Arc<LentBytes>,
     bytes: u64,
@@ -41,18 +41,18 @@ pub(super) struct HeldMatches {
     _lease: FilterLease,
 }
 
-/// A predicate over a version: what matches is the same as long as this is.
+/// A predicate over a version: equal keys have equal matches.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct MatchesKey {
     digest: [u8; 32],
-    /// Of the segments.
+    /// The version of the segments.
     version: u64,
     dead: u64,
     knows_fields: bool,
 }
 
 impl MatchesKey {
-    /// None of a filter by a set of ids, which is memory of the caller.
+    /// `None` for a filter by a set of ids, whose memory is the caller's.
     pub(super) fn of(version: &Version, filter: &Filter) -> Option<Self> {
         filter.id_set().is_none().then(|| Self {
             digest: filter.predicate().digest(),
@@ -81,13 +81,13 @@ impl Deref for HeldMatches {
 }
 
 impl FilterRoom {
-    /// Waits for so many bytes of `given`; what is kept makes room.
+    /// Waits for `bytes` of `given` bytes; kept matches make room.
     pub(super) fn take(&self, bytes: u64, given: u64) -> FilterLease {
         let mut taken = self.bytes.lock();
         while *taken > 0 && *taken + bytes > given {
             let oldest = self.kept().pop_front();
             taken = if let Some(oldest) = oldest {
-                // Its memory comes back under the lock.
+                // Dropping it needs the lock.
                 drop(taken);
                 drop(oldest);
                 self.bytes.lock()
@@ -104,7 +104,7 @@ impl FilterRoom {
         }
     }
 
-    /// What is kept of a filter, which was asked last from here on.
+    /// The kept matches of a filter, which becomes the most recently used.
     pub(super) fn find(&self, key: &MatchesKey) -> Option<Arc<HeldMatches>> {
         let mut kept = self.kept();
         let at = kept.iter().position(|(own, _)| own == key)?;
@@ -114,7 +114,7 @@ impl FilterRoom {
         Some(matches)
     }
 
-    /// Keeps what matches a filter; matches of other versions go.
+    /// Keeps the matches of a filter; drops those of other versions.
     pub(super) fn put(&self, key: MatchesKey, matches: &Arc<HeldMatches>) {
         let is_of_now = |own: &MatchesKey| own.version >= key.version && *own != key;
         let mut kept = self.kept();
@@ -125,8 +125,8 @@ impl FilterRoom {
         stays.push_back((key, Arc::clone(matches)));
         *kept = stays;
         drop(kept);
-        // Whoever waits for memory holds its lock while it looks at what is kept: what goes needs
-        // that lock, and what came may go for it.
+        // Dropped only now: giving memory back takes the lock of the lent memory, whose holder may
+        // wait for the lock of kept matches.
         drop((goes, oldest));
         self.bytes.tell();
     }
@@ -137,7 +137,7 @@ impl FilterRoom {
 }
 
 impl LentBytes {
-    /// Has those who wait look again.
+    /// Wakes those who wait for memory.
     fn tell(&self) {
         drop(self.lock());
         self.freed.notify_all();

@@ -1,8 +1,9 @@
-//! Which rows are as good as copies of one that stands for a query.
+//! Finds near copies of a row that stands for a query.
 //!
-//! A query is not in the data. A row that stands for one and has a copy would find that at once,
-//! and neighbour lists name one of some copies, so that the way to the others is hidden with a row:
-//! a few copies are held out together. Where rows have many, queries have them too.
+//! A query is not in the data, but a row that stands for one and has a copy would find that at
+//! once. Adjacency lists name only one of several copies, so hiding a row may hide the way to the
+//! others. So a few copies are held out together. If a row has many copies, queries have many near
+//! rows as well, and no copy is held out.
 
 use pageway_kernels::DistanceFn;
 use pageway_types::{Metric, NodeId, VectorRead};
@@ -12,10 +13,10 @@ use crate::error::Result;
 use crate::execution::{HeldOut, MOST_COPIES};
 use crate::resolve;
 
-/// Who is nearer than this share of the distance of the next one is as good as a copy. Most
-/// distances are squared.
+/// A neighbour nearer than this share of the next one's distance counts as a copy. Most distances
+/// are squared.
 const NEAR: f32 = 0.002;
-/// Rows that are compared byte by byte at most, where distances tell nothing.
+/// Rows that are compared byte by byte, at most, under metrics whose distances do not tell copies.
 const READ: usize = 8;
 
 /// Tells copies of a row among its neighbours.
@@ -35,7 +36,7 @@ impl<'t> CopyTest<'t> {
         Ok(Self { index, distance })
     }
 
-    /// What is held out for a row: with its copies among its true neighbours, nearest first.
+    /// The row with its copies among its true neighbours, nearest first.
     ///
     /// # Errors
     /// As reads.
@@ -56,8 +57,8 @@ impl<'t> CopyTest<'t> {
         Ok(HeldOut::new(node).beside(&copies))
     }
 
-    /// Those of some nodes that hold the same vector. By inner product one that is as far from a
-    /// row as itself may be any.
+    /// The nodes that hold the same vector. Under the inner product, equal distances do not tell
+    /// equal vectors.
     fn equal_rows(
         &self,
         row: &[u8],
@@ -73,7 +74,8 @@ impl<'t> CopyTest<'t> {
     }
 }
 
-/// How many are nearer than the next one by far, as many as may be held out and one more.
+/// How many neighbours are much nearer than the next one; counts up to one more than may be held
+/// out.
 fn nearer_by_far(near: &[(NodeId, f32)]) -> usize {
     let apart = |at: usize| near.get(at).map(|(_, apart)| *apart);
     let is_last = |count: &usize| {

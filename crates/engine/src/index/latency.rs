@@ -1,20 +1,20 @@
-//! Keeps the latency of searches at a target, by the share of time that work beside them gets.
+//! Keeps the latency of searches at a target, by the share of time that background work gets.
 //!
-//! Latencies are looked at a window at a time: while their high quantile is within the target the
-//! share rises by a step, else it shrinks by as much as the quantile is too high, by half at most.
-//! It is never less than a floor, so that the work always comes to an end.
+//! Latencies are judged by windows. If the high quantile of a window is within the target, the
+//! share rises by a step; otherwise it shrinks in proportion to the excess, at most by half. It
+//! never falls below a floor, so that the work always ends.
 
 use std::time::{Duration, Instant};
 
-/// Latencies of a window: the least of which one in a hundred is more than the highest.
+/// Latencies of a window: so many that the 99th percentile is not just the highest.
 const WINDOW: usize = 128;
-/// Latencies of a window that took long to fill, and how long.
+/// A window that lasts this long ends with so many latencies.
 const SPARSE: (usize, Duration) = (16, Duration::from_secs(1));
-/// Time without searches after which the work beside them is not held back.
+/// Time without searches after which background work is not held back.
 const QUIET: Duration = Duration::from_secs(1);
-/// Least share.
+/// The least share.
 pub(crate) const FLOOR: f64 = 1.0 / 32.0;
-/// What the share rises by.
+/// The step by which the share rises.
 const RISE: f64 = 1.0 / 16.0;
 
 /// The share of time of the work beside searches.
@@ -30,7 +30,7 @@ pub(crate) struct LatencyControl {
 }
 
 impl LatencyControl {
-    /// Nothing is known yet: half of the time.
+    /// Begins with half of the time.
     pub(crate) fn new(target: Duration) -> Self {
         Self {
             target,
@@ -41,7 +41,7 @@ impl LatencyControl {
         }
     }
 
-    /// A search ended now, and took so long.
+    /// Notes a search that ended now.
     pub(crate) fn note(&mut self, latency: Duration, now: Instant) {
         let (begun, _) = *self.span.get_or_insert((now, now));
         self.span = Some((begun, now));

@@ -20,7 +20,7 @@ const TIMES: (f32, f32) = (1.5, 16.0);
 const GROWTH: f32 = 1.4;
 
 /// Answers of a sample, and what threads did for them.
-type Found = (Answers, Vec<Outcomes>);
+type Searched = (Answers, Vec<Outcomes>);
 
 impl Index {
     /// How much to allow for that a sample misses no more than it may, which `found` this with
@@ -33,9 +33,9 @@ impl Index {
         &self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
-        found: Found,
+        found: Searched,
         watch: Watch<'_>,
-    ) -> Result<(Misses, Found)> {
+    ) -> Result<(Misses, Searched)> {
         let Effort::Recall(recall) = options.effort else {
             return Ok((Misses::Unknown, found));
         };

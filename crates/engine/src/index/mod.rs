@@ -70,7 +70,7 @@ pub struct Index {
     dir: PathBuf,
     head: Head,
     pool: WorkerPool,
-    /// As it was opened.
+    /// The options that it was opened with.
     options: OpenOptions,
     /// Bytes set aside for changes, beside the memory of searches.
     update_bytes: Option<u64>,
@@ -78,13 +78,13 @@ pub struct Index {
     lanes: (usize, u32),
     /// Memory of filters.
     filters: PerProcess<FilterRoom>,
-    /// When it was last looked whether there is a newer one, where searches do.
+    /// When a search last checked for a newer version, if searches do.
     followed: Mutex<Option<Instant>>,
-    /// Queries that were asked lately, where they are to be kept.
+    /// Recent queries, if they are kept.
     recent: RecentQueries,
-    /// Held while recall is measured that nobody measured before.
+    /// Held while recall is measured before a first search.
     measuring: PerProcess<Mutex<()>>,
-    /// Keeps writers away, where they write pages over.
+    /// Keeps writers away, in designs that overwrite pages.
     shared: Option<DirectoryLock>,
 }
 
@@ -94,14 +94,14 @@ impl Index {
         loop {
             let version = self.head.get();
             let rows = version.living();
-            // Rows of segments that were replaced die in the segments that took their place.
+            // Once a segment is replaced, deaths are noted in its replacement only: count anew.
             if self.head.get().number == version.number {
                 return rows;
             }
         }
     }
 
-    /// Whether there are none: of an index that was made to be filled, or emptied.
+    /// Whether the index has no vectors: before any was inserted, or after all were deleted.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -116,7 +116,7 @@ impl Index {
         self.head.get().manifest.spec.shape.metric
     }
 
-    /// Where it lies.
+    /// The directory of the index.
     pub fn path(&self) -> &Path {
         &self.dir
     }
@@ -126,7 +126,7 @@ impl Index {
         self.head.get().manifest.calibration.clone()
     }
 
-    /// Refuses `what` is done of an index that is open to be changed or has dead rows.
+    /// Refuses to do `what` with an index that is open to be changed or has dead rows.
     ///
     /// # Errors
     /// `Unsupported` where it is one.
@@ -134,12 +134,12 @@ impl Index {
         self.version().check_whole(what)
     }
 
-    /// Where its files are read.
+    /// The file system of its files.
     pub(crate) fn vfs(&self) -> &dyn Vfs {
         self.vfs.as_ref()
     }
 
-    /// Keeps others from measuring recall meanwhile.
+    /// A lock that keeps other threads from measuring recall.
     pub(crate) fn measuring(&self) -> MutexGuard<'_, ()> {
         self.measuring
             .get()
@@ -147,7 +147,7 @@ impl Index {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads list sizes off another calibration from now on, that of a manifest of this number.
+    /// Takes list sizes from another calibration from now on, that of the manifest `generation`.
     pub(crate) fn take_calibration(&self, generation: u64, calibration: Calibration) {
         self.head.recalibrate(generation, calibration);
     }

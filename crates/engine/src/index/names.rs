@@ -1,4 +1,4 @@
-//! Names of rows, out of the documents that keep them.
+//! Names of rows, from the documents that hold them.
 
 use pageway_attributes::{is_name_id, split_row_name};
 
@@ -26,7 +26,7 @@ pub(super) fn split_document(document: Option<String>) -> Result<(Option<String>
 }
 
 impl Queries<'_> {
-    /// Whether the document of an answer of this id is read: for its attributes, or for its name.
+    /// Whether the document of the answer with this id is read, for its attributes or its name.
     pub(super) fn want_document_of(&self, id: u64) -> bool {
         let may_have_name = is_name_id(id) && id != u64::MAX;
         self.wants_attributes || (self.wants_names && may_have_name)
@@ -34,8 +34,7 @@ impl Queries<'_> {
 }
 
 impl Version {
-    /// Reads the documents of answers, to those that were found in deltas, as far as they are
-    /// wanted.
+    /// Reads the wanted documents of answers, beside those that deltas gave.
     ///
     /// # Errors
     /// `OutOfMemory` for more bytes than the queries allow.

@@ -1,4 +1,4 @@
-//! What an insert asks: the nodes that are nearest to its row, with their vectors.
+//! The search of an insert: the nodes nearest to its row, with their vectors.
 
 use pageway_types::NoProgress;
 
@@ -9,17 +9,16 @@ use crate::execution::driver::Outcomes;
 use crate::execution::{CallLists, MetRows, Neighbor, QueryStats};
 use crate::options::{Effort, Queries, SearchOptions};
 
-/// Vectors that are kept for each place of a list: pages bring some beside those that a walk was
-/// after.
+/// Vectors that are kept per place of a list: pages bring more than the walk asked for.
 const KEPT_PER_PLACE: u32 = 2;
 
-/// What was found of the neighbours of a row.
+/// The neighbours found for a row.
 pub(crate) struct MetNeighbors {
     /// Living nodes, nearest first.
     pub(crate) found: Vec<Neighbor>,
     /// Vectors of most of them, as segments hold them.
     pub(crate) rows: Option<MetRows>,
-    /// What it cost.
+    /// The cost of the search.
     pub(crate) stats: QueryStats,
 }
 

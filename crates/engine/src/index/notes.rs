@@ -1,4 +1,4 @@
-//! Searches that note what lists of all sizes find, in place of answers.
+//! Searches that give notes about lists of all sizes instead of answers.
 
 use pageway_types::Progress;
 
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::execution::{CallLists, Gathering, Ladder, LadderNote};
 use crate::options::{Queries, SearchOptions};
 
-/// What queries noted.
+/// The notes of queries.
 pub(crate) struct ListNotes {
     /// By thread: query by query, in no order.
     pub(crate) notes: Vec<Vec<(usize, LadderNote)>>,
@@ -25,8 +25,8 @@ impl Version {
 }
 
 impl Index {
-    /// Whether a search can note what shorter lists find: where they are how it begins, nothing is
-    /// read before the answers are known, and all of that is one segment's.
+    /// Whether a search can note what shorter lists find: if it begins as with a shorter list,
+    /// reads nothing before the answers are known, and there is one segment.
     pub(crate) fn notes_lists(&self) -> bool {
         let version = self.version();
         let [segment] = version.segments.as_slice() else {

@@ -1,4 +1,4 @@
-//! Opening: the memory budget is divided first, then things are loaded.
+//! Opening an index: divides the memory budget, then loads files.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -21,7 +21,7 @@ use crate::memory::{Ledger, MemoryPart, check_room};
 use crate::options::OpenOptions;
 use crate::threads::thread_count;
 
-/// Times a reader starts over when a rebuild replaces the files under its hands.
+/// How often a reader starts again because a rebuild replaced the files.
 const ATTEMPTS: u32 = 5;
 
 /// How reads reach the disk, and why that way.
@@ -63,7 +63,7 @@ pub struct MemoryReport {
     pub cached_nodes: usize,
     /// Pages in the page cache.
     pub cached_pages: usize,
-    /// Bits that a neighbour takes where memory holds lists, with what finds them.
+    /// Bits per neighbour of lists in memory, with the tables that find them.
     pub cached_edge_bits: Option<f64>,
     /// Most bytes that searches held at a time, of those set aside for them.
     pub searches_peak_bytes: u64,
@@ -79,7 +79,7 @@ impl MemoryReport {
     }
 }
 
-/// Keeps writers away from an index whose pages they would write over.
+/// Keeps writers away from an index whose pages they would overwrite.
 ///
 /// # Errors
 /// `Busy` where one has it.
@@ -95,8 +95,8 @@ pub(crate) fn share(
 }
 
 impl Index {
-    /// Keeps others from committing a manifest. Where the lock of the directory is shared, which
-    /// keeps writers away, that of the records does, which only writers replace.
+    /// Keeps others from committing a manifest. If the lock of the directory is shared, which keeps
+    /// writers away, locks the records instead, which only writers replace.
     ///
     /// # Errors
     /// `Busy` where another has it.
@@ -206,8 +206,8 @@ impl Index {
         })
     }
 
-    /// A version of what `manifest` names: segments that are open stay so, with what they cache,
-    /// where memory has room for the others beside them; else all are loaded anew.
+    /// Loads the version of a manifest. Open segments stay open, with their caches, if memory has
+    /// room for the others beside them; otherwise all are loaded anew.
     ///
     /// # Errors
     /// As [`Index::open`].
@@ -271,9 +271,9 @@ impl Index {
         Ok(is_new)
     }
 
-    /// Turns to what was last committed, if that is to be looked for and was not just now.
+    /// Turns to the last commit, if searches are to follow commits and none checked just now.
     pub(super) fn follow(&self) -> Result<()> {
-        // Whoever has the lock looks already.
+        // Another thread that holds the lock is checking already.
         let (Some(every), Ok(mut last)) = (self.options.follow, self.followed.try_lock()) else {
             return Ok(());
         };
@@ -300,29 +300,29 @@ impl Index {
         }
     }
 
-    /// Whether it was opened with the memory that it says itself.
+    /// Whether it was opened with the memory in its manifest.
     pub(crate) fn has_memory_of_its_own(&self) -> bool {
         self.options.memory.is_none()
     }
 
-    /// When searches wait for pages, for work in all cores meanwhile.
+    /// Watches for gaps in which searches wait for pages, for background work.
     pub(crate) fn watch(&self) -> Watching<'_> {
         self.pool.gaps().watch(thread_count(0) as u32)
     }
 
-    /// What keeps the latency of searches at a target, where they have one.
+    /// The latency control of searches, if they have a target.
     pub(crate) fn latency(&self) -> Option<MutexGuard<'_, LatencyControl>> {
         self.pool.latency()
     }
 
-    /// How long to rest after so much work beside searches that gets a share of `least`, where
-    /// these have a target.
+    /// How long background work rests after it `worked`, if searches have a target; it gets at
+    /// least the share `least`.
     pub(crate) fn rest_after(&self, worked: Duration, least: f64) -> Option<Duration> {
         let share = self.latency()?.share(clock::now()).max(least);
         Some(worked.mul_f64(1.0 / share - 1.0))
     }
 
-    /// Gives searches of this process a target for their latency, once.
+    /// Sets the latency target of searches of this process, once.
     pub(crate) fn aim_at(&self, target: Duration) {
         self.pool.aim_at(target);
     }
@@ -334,7 +334,7 @@ impl Index {
     }
 }
 
-/// Of an index without pages to read.
+/// The report of an index without pages.
 fn no_reads() -> BackendReport {
     BackendReport {
         io_backend: "none",
@@ -353,7 +353,7 @@ fn cached_edge_bits(version: &Version) -> Option<f64> {
     version.segments.iter().map(of_segment).sum()
 }
 
-/// What an index turns to.
+/// The manifest and deltas of the next version.
 pub(crate) struct Reload {
     pub(crate) manifest: Manifest,
     pub(crate) deltas: Vec<Arc<Delta>>,
@@ -367,8 +367,7 @@ struct Loading<'l> {
 }
 
 impl Loading<'_> {
-    /// Loads what a manifest names; `others` are segments that are open, and stay as they are
-    /// where `keep`.
+    /// Loads the files of a manifest. `others` are open segments, which stay as they are if `keep`.
     fn version(&self, manifest: Manifest, others: &[Segment], keep: bool) -> Result<Version> {
         let memory = self.options.memory;
         let budget = memory.map_or(manifest.memory_bytes, |wish| {
@@ -414,8 +413,7 @@ impl Loading<'_> {
     }
 }
 
-/// Does something with the current manifest, and again where a commit replaced the files under its
-/// hands.
+/// Calls `act` with the current manifest, and again if a commit replaced its files meanwhile.
 fn with_current<T>(
     (vfs, dir): (&dyn Vfs, &Path),
     mut act: impl FnMut(Manifest) -> Result<T>,

@@ -31,9 +31,9 @@ pub(super) struct Opening<'o> {
 struct LoadedPart<'o> {
     source: Source<'o>,
     pages: OpenPages,
-    /// Where it is open already, and its caches are to stay as they are.
+    /// The open segment, if there is one whose caches stay as they are.
     kept: Option<Arc<LoadedSegment>>,
-    /// What the scratch of a query must suit.
+    /// The shape that the scratch of a query must suit.
     shape: IndexShape,
 }
 
@@ -55,7 +55,7 @@ impl HeldLists {
 }
 
 impl LoadedPart<'_> {
-    /// Centres that are known of its rows.
+    /// Cells of its region; 0 if rows are not cut by space.
     fn centres(&self) -> usize {
         let region = self.source.segment.files.region.as_ref();
         let bytes = region.map_or(0, |file| file.payload_bytes);
@@ -102,7 +102,7 @@ impl<'o> Opening<'o> {
         })
     }
 
-    /// Reserves what is held whatever is searched, and what searches are lent.
+    /// Reserves the memory that is always held, and that which searches are lent.
     pub(super) fn reserve(&mut self, ledger: &mut Ledger) -> Result<()> {
         let mut codebooks: Vec<FileUuid> = Vec::new();
         for LoadedPart { source, .. } in &self.parts {
@@ -140,16 +140,15 @@ impl<'o> Opening<'o> {
             .map_err(|error| error.within(self.dir.display()))?;
         let free = ledger.free();
         let room = room_for_queries(&self.manifest.segments, held.bytes(), free);
-        // What was calibrated can be asked for, also where lists would leave no room.
+        // Calibrated lists have room even if adjacency lists in memory would leave none.
         let needed = calibrated.saturating_sub(least).min(free);
         let more = wished.saturating_sub(least).min(room).max(needed);
         ledger.reserve(MemoryPart::MoreQueries, more);
         Ok(())
     }
 
-    /// Which lists memory is to hold of those that are to be loaded, where `free` is left. All, so
-    /// that walks over them keep no pages: where they fit beside one query, or where that is the
-    /// least that works.
+    /// Whether memory is to hold all adjacency lists, so that walks keep no pages: if they fit into
+    /// `free` beside one query, or if nothing less works.
     fn hold_lists(&mut self, free: u64) -> HeldLists {
         let new = || self.parts.iter().filter(|part| part.kept.is_none());
         let lists = new().map(|part| resolve::packed_list_bytes(part.source.segment));
@@ -180,7 +179,7 @@ impl<'o> Opening<'o> {
         })
     }
 
-    /// What the bytes of workers depend on; nothing without segments.
+    /// The site that the bytes of workers depend on; `None` without segments.
     fn site(&self) -> Option<WorkerSite<impl ExactSizeIterator<Item = IndexShape> + Clone>> {
         let records = &self.parts.first()?.pages.records;
         Some(WorkerSite {
@@ -191,7 +190,7 @@ impl<'o> Opening<'o> {
         })
     }
 
-    /// Bytes that caches may come to, with what finds what they hold, whatever is free.
+    /// Bytes of the largest caches, with their tables.
     pub(super) fn cached_bytes(&self) -> u64 {
         let segments = self.manifest.segments.iter();
         let records = segments.map(|segment| segment.files.records.payload_bytes);
@@ -204,8 +203,8 @@ impl<'o> Opening<'o> {
         self.parts.first().map(|part| part.pages.probe.clone())
     }
 
-    /// What the caches of each segment get of what is free: its lists where there is room for those
-    /// of all, and of the rest a share by its rows. Nothing where they are kept.
+    /// The part of `free` for the caches of each segment: its lists, if there is room for those of
+    /// all, and a share of the rest by its rows. 0 for caches that are kept.
     fn cache_shares(&self, free: u64) -> Vec<u64> {
         let new = || self.parts.iter().filter(|part| part.kept.is_none());
         let segments = || new().map(|part| part.source.segment);
@@ -226,9 +225,9 @@ impl<'o> Opening<'o> {
         shares.collect()
     }
 
-    /// Loads the segments: what is free goes to the caches of those that are not kept. Quantizers
-    /// of `others` that are the same are taken over; so are the dead of those where `writable`,
-    /// which no file may know yet.
+    /// Loads the segments; free memory goes to the caches of those that are not kept. Takes over
+    /// equal quantizers of `others`, and their dead rows if `writable`, which files may not hold
+    /// yet.
     pub(super) fn load(
         self,
         ledger: &mut Ledger,

@@ -1,5 +1,4 @@
-//! Workers of an open index: kept for the next search, never more than the memory set aside for
-//! them.
+//! The workers of an open index: kept for further searches, within the memory set aside for them.
 
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,11 +11,11 @@ use crate::execution::driver::{self, Job, Outcomes, SearchGaps, Worker, WorkerSh
 use crate::execution::{MetRows, Segment};
 use crate::memory::format_bytes;
 
-/// An idle worker is taken for a search that needs less if it is at most so many times as large: a
-/// larger one is left to searches beside it, as long as there is room for another.
+/// An idle worker is taken for a search if it is at most so many times as large as needed; a larger
+/// one is left to other searches as long as there is room for a new one.
 const LARGEST_FIT: u64 = 2;
 
-/// Lends workers out.
+/// Lends workers to searches.
 ///
 /// A worker holds lanes over the files of one version of the index, and serves that alone.
 ///
@@ -33,9 +32,9 @@ pub(crate) struct WorkerPool {
 struct Shared {
     state: Mutex<PoolState>,
     returned: Condvar,
-    /// Of workers that are lent.
+    /// The gaps of lent workers.
     gaps: SearchGaps,
-    /// Where searches have a target.
+    /// The latency control, if searches have a target.
     latency: OnceLock<Mutex<LatencyControl>>,
 }
 
@@ -64,8 +63,8 @@ pub(crate) struct Wanted<'w> {
     pub(crate) shape: WorkerShape,
     /// Bytes of that.
     pub(crate) bytes: u64,
-    /// How large one is at least that will do where there is no room for another; none for a call
-    /// that wants several, which a large one would leave no room for.
+    /// The least shape that will do if there is no room for a new worker; `None` for calls that
+    /// want several workers, to which a large one would leave no room.
     pub(crate) least: Option<WorkerShape>,
     /// Bytes of all workers at most.
     pub(crate) budget: u64,
@@ -96,7 +95,7 @@ pub(crate) struct Lease<'p> {
 }
 
 impl WorkerPool {
-    /// Keeps workers of this version from now on, and drops idle ones of others.
+    /// Keeps workers of this version from now on; drops idle ones of others.
     pub(crate) fn turn_to(&self, version: u64) {
         let shared = self.shared.get();
         let mut state = shared.lock();
@@ -115,18 +114,18 @@ impl WorkerPool {
         self.shared.get().lock().peak
     }
 
-    /// When searches wait.
+    /// The gaps in which searches wait.
     pub(crate) fn gaps(&self) -> &SearchGaps {
         &self.shared.get().gaps
     }
 
-    /// What keeps their latency at a target, where they have one.
+    /// The latency control of searches, if they have a target.
     pub(crate) fn latency(&self) -> Option<MutexGuard<'_, LatencyControl>> {
         let control = self.shared.get().latency.get()?;
         Some(control.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Gives searches of this process a target, once.
+    /// Sets the latency target of searches of this process, once.
     pub(crate) fn aim_at(&self, target: Duration) {
         let control = || Mutex::new(LatencyControl::new(target));
         self.shared.get().latency.get_or_init(control);
@@ -137,8 +136,8 @@ impl WorkerPool {
         self.shared.get().lock().made
     }
 
-    /// A worker that serves what is `wanted`; waits for others to be given back where there is no
-    /// room. None where `patience` is, and there is no room.
+    /// A worker that serves what is `wanted`. If there is no room, waits for others to be given
+    /// back; `None` if `patience` does not allow that.
     ///
     /// # Errors
     /// `InvalidInput` when what is wanted does not fit the budget at all, `TimedOut` when nothing
@@ -200,7 +199,7 @@ impl Shared {
             version: wanted.version,
             bytes: wanted.bytes,
         };
-        // Should this fail, the lease is dropped and its bytes are free again.
+        // If this fails, the lease is dropped and its bytes are free again.
         lease.worker = Some(Worker::new(wanted.segments, wanted.shape)?);
         Ok(lease)
     }
@@ -224,9 +223,9 @@ fn too_large(wanted: Wanted<'_>) -> Error {
 }
 
 impl PoolState {
-    /// The smallest idle worker that serves what is wanted and is not much larger. Where there is
-    /// no room for another beside it, any that serves as many queries, though of fewer reads in
-    /// flight: two that take turns would be made again and again.
+    /// The smallest idle worker that serves what is wanted and is not much larger. If there is no
+    /// room for a new one, any that serves as many queries, even with fewer reads in flight;
+    /// otherwise two shapes that alternate would be made again and again.
     fn take(&mut self, wanted: Wanted<'_>) -> Option<Idle> {
         let is_full = self.held + wanted.bytes > wanted.budget;
         let (shape, most) = match wanted.least.filter(|_| is_full) {
@@ -284,7 +283,7 @@ impl Lease<'_> {
         };
         let mut outcomes = driver::run(segments, job, worker, &self.shared.gaps)?;
         outcomes.met = worker.take_met();
-        // One that records is not for everybody.
+        // A worker that records is not kept for other searches.
         if !worker.is_traced() {
             self.give_back();
         }
@@ -315,7 +314,7 @@ impl Drop for Lease<'_> {
     fn drop(&mut self) {
         let worker = self.worker.take();
         if !self.owner.is_current() {
-            // A child of the search; its parent has the worker.
+            // A forked child: the parent owns the worker.
             std::mem::forget(worker);
             return;
         }

@@ -1,4 +1,4 @@
-//! Measuring recall on an open index: the truth comes from its own vectors, read page by page.
+//! Measures recall on an open index, with exact neighbours from its own vectors, read page by page.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::source::VectorSlice;
 use crate::storage::TRANSFER_BYTES;
 use crate::truth::{ExactOptions, ExactQuestion, Truth, exact, exact_bytes_min, recall_p5};
 
-/// Recall of a set of queries, and what it cost.
+/// Recall of a set of queries, and its cost.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct RecallReport {
@@ -75,7 +75,7 @@ impl Index {
         })
     }
 
-    /// The rows that stand for queries with their copies, where they are not too many.
+    /// The rows that stand for queries, with their copies, if these are not too many.
     fn apart_from_copies(
         &self,
         queries: &Queries<'_>,
@@ -101,15 +101,15 @@ impl Index {
         with_copies.collect::<Result<_>>().map(Some)
     }
 
-    /// Exact neighbours of raw rows, as node numbers. `own`: where they are rows of segments, their
-    /// nodes, which are not among them.
+    /// Exact neighbours of raw rows, as node numbers. `own`: the nodes of the rows, if they are
+    /// rows of segments; these are no neighbours.
     pub(crate) fn exact(
         &self,
         (rows, own): (&[u8], Option<&[NodeId]>),
         k: u32,
         (pool, progress): (&ThreadPool, &dyn Progress),
     ) -> Result<Truth> {
-        // The base is the index itself, whose rows are its nodes.
+        // The rows of the base, which is the index itself, are its nodes.
         let held_out: Option<Vec<RowId>> =
             own.map(|nodes| nodes.iter().map(|node| RowId(node.0)).collect());
         let question = ExactQuestion {
@@ -128,8 +128,8 @@ impl Index {
     }
 }
 
-/// For each query the share of its true neighbours that was found; 1 where it has none. Whoever is
-/// as near as the last of them counts as one, where its distance is exact.
+/// For each query the share of its true neighbours that was found; 1 if it has none. An answer with
+/// an exact distance that is as near as the last true neighbour counts as one.
 fn shares_found(answers: &Answers, truth: &Answers) -> Vec<f64> {
     let own = |answers: &Answers, query: usize| {
         let lims = answers.lims.get(query).zip(answers.lims.get(query + 1));

@@ -1,7 +1,7 @@
-//! Queries that were asked lately, where they are to be kept: what recall can be calibrated with.
+//! Recent queries, kept if the caller asks for it, to calibrate recall with.
 //!
-//! Each query takes the place of a random one once all places are taken, so that those of long ago
-//! are ever fewer: half are gone after .7 times as many queries as there are places.
+//! Once all places are taken, each query replaces a random one, so older ones become ever fewer:
+//! half are gone after 0.7 times as many queries as there are places.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::options::Queries;
 /// Seed of the places.
 const SEED: u64 = 0x007e_c3a7;
 
-/// Those of one process.
+/// The recent queries of one process.
 #[derive(Default)]
 pub(super) struct RecentQueries(PerProcess<Mutex<Kept>>);
 
@@ -34,7 +34,7 @@ impl Default for Kept {
 }
 
 impl Kept {
-    /// Keeps a query, in the place of another where there are `most`.
+    /// Keeps a query; replaces another if there are `most`.
     fn note(&mut self, row: &[u8], most: usize) {
         let held = self.rows.len() / row.len().max(1);
         if held < most {
@@ -58,7 +58,7 @@ impl Index {
         kept.unwrap_or_else(PoisonError::into_inner).rows.clone()
     }
 
-    /// Keeps queries that somebody asks, where that is wished.
+    /// Keeps queries that are asked, if the index was opened to.
     pub(super) fn note_recent(&self, queries: &Queries<'_>) {
         let most = self.options.recent_queries as usize;
         if most == 0 || queries.held_out.is_some() {

@@ -1,4 +1,4 @@
-//! Rows back out of an index: by their ids, or one after the other in the order of ids.
+//! Reads rows of an index, by id or in the order of ids.
 
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 
@@ -15,9 +15,9 @@ use crate::filter::Filter;
 use crate::resolve::Source;
 use crate::segment::IdCursor;
 
-/// Times that rows are looked for where a merge takes the files away meanwhile.
+/// How often a read starts again because a merge removed the files.
 const ATTEMPTS: usize = 8;
-/// Ids that are read at a time where there is no table of them.
+/// Ids that are read at a time if there is no table of ids.
 const IDS_AT_ONCE: u32 = 8192;
 /// Rows of a page at most.
 const MOST_ROWS: usize = 1 << 20;
@@ -36,11 +36,11 @@ pub struct StoredRow {
     pub attributes: Option<String>,
 }
 
-/// Rows in the order of their ids, and where those go on that follow.
+/// Rows in the order of their ids, and where to go on.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct RowPage {
-    /// They.
+    /// The rows.
     pub rows: Vec<StoredRow>,
     /// The id of the next row, if there is one.
     pub next: Option<u64>,
@@ -52,7 +52,7 @@ impl From<Vec<StoredRow>> for RowPage {
     }
 }
 
-/// What is wanted of rows beside their ids.
+/// Which parts of rows to read beside their ids.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RowParts {
     /// Their vectors: a read each.
@@ -70,7 +70,7 @@ enum Spot {
     Delta(usize, u32),
 }
 
-/// A version whose deltas were looked at once, after its segments.
+/// A version, with views of its deltas from one moment.
 struct Moment<'v> {
     version: &'v Version,
     deltas: Vec<DeltaView>,
@@ -151,7 +151,7 @@ impl Index {
             }
             let moment = Moment::new(version);
             moment.next_ids((first, limit + 1), filter, &mut spots);
-            // Of two rows of an id the newer counts.
+            // Of two rows with the same id, the newer counts.
             spots.sort_unstable_by_key(|(id, spot)| (*id, std::cmp::Reverse(*spot)));
             spots.dedup_by_key(|(id, _)| *id);
             let next = spots.get(limit).map(|(id, _)| *id);
@@ -162,7 +162,7 @@ impl Index {
         })
     }
 
-    /// Does something with the version of now, and again where a commit took its files away.
+    /// Calls `act` with the current version, and again if a commit removed its files meanwhile.
     fn with_files<T>(&self, mut act: impl FnMut(&Version) -> Result<T>) -> Result<T> {
         let mut attempt = 1;
         loop {

@@ -1,5 +1,5 @@
 //! Searches for a recall: a sample of the queries tells whether the others are like those of the
-//! calibration, which need no margin for what nobody has seen.
+//! calibration, and need no margin for unlike ones.
 //!
 //! ```text
 //!  sample -- lists with a margin -- as far from what it finds as calibrated queries are?
@@ -19,12 +19,13 @@ use crate::options::{Answers, Effort, Queries, SearchOptions};
 
 /// Queries of a call of which a sample is taken, at least.
 const LEAST_QUERIES: usize = 256;
-/// One in so many is in the sample, within these.
+/// One query in so many is in the sample, within the bounds of `SAMPLE`.
 const ONE_IN: usize = 16;
 const SAMPLE: (usize, usize) = (32, 256);
 /// Neighbours that tell that queries miss no more than those of the calibration, at least.
 const LEAST_NEIGHBORS: u32 = 8;
-/// Queries that tell that a call is unlike the calibration, at least: a copy of a row tells nothing.
+/// Queries that tell whether a call is unlike the calibration, at least: copies of rows tell
+/// nothing.
 const LEAST_TELLING: usize = 16;
 /// Bytes of queries that are copied at a time.
 const COPIED_BYTES: usize = 4 << 20;
@@ -39,8 +40,9 @@ impl Index {
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let place = (version, queries);
         let count = queries.rows.len() / queries.shape.row_bytes();
-        // Calibrated with queries of the user there is no margin to save. Rows that stand in for
-        // queries miss less where pages are nodes: theirs were grouped about them.
+        // A calibration with queries of the user has no margin to save. Rows that stand in for
+        // queries miss less than queries if pages are nodes, because their pages were grouped
+        // around them.
         let spec = &version.manifest.spec;
         let are_pages = spec.layout.codec.is_page_node();
         let has_margin = version.manifest.calibration.held_out && !are_pages;
@@ -164,7 +166,7 @@ fn is_like(
     Ok(known.includes(&all, recall))
 }
 
-/// What was found for all queries, a part of them after the other.
+/// Collects the answers of all queries, part by part.
 #[derive(Default)]
 struct Whole {
     answers: Answers,

@@ -21,7 +21,7 @@ use crate::plan::MAX_INTERLEAVE;
 use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
 use crate::threads::thread_count;
 
-/// One call: what every query of it shares.
+/// The state that all queries of a call share.
 pub(super) struct Call<'c> {
     version: &'c Version,
     options: &'c SearchOptions,
@@ -59,7 +59,7 @@ impl Index {
         Ok(answers)
     }
 
-    /// Searches, and gives what was noted beside the answers.
+    /// Searches; returns notes beside the answers.
     pub(super) fn answer(
         &self,
         queries: &Queries<'_>,
@@ -108,7 +108,7 @@ impl Index {
         Ok((answers, outcomes))
     }
 
-    /// Notes how long a call took, of several queries each of them, where searches have a target.
+    /// Notes the latency of each query of a call, if searches have a target.
     fn note_latency(&self, answers: &Answers, begun: Instant) {
         let Some(mut control) = self.latency() else {
             return;
@@ -180,7 +180,7 @@ impl Index {
         Ok((answers, outcomes))
     }
 
-    /// The same, whose outcomes are left as threads have them.
+    /// The same; outcomes stay separate for each thread.
     pub(super) fn run_sized(
         &self,
         (version, queries): (&Version, &Queries<'_>),
@@ -287,14 +287,14 @@ impl Index {
         Ok((run(&version.segments, &job, leases)?, settings))
     }
 
-    /// Whether only what was expanded can be an answer.
+    /// Whether only expanded nodes can be answers.
     pub(crate) fn expands_answers(&self) -> bool {
         let version = self.version();
         let execution = &version.manifest.spec.execution;
         execution.refine.is_inline() && !execution.harvest.scores_pages()
     }
 
-    /// Whether what a refinement reads brings answers beside those it was read for.
+    /// Whether pages that are read to refine give further answers.
     pub(crate) fn harvests_refined(&self) -> bool {
         self.version().manifest.spec.execution.harvest.is_all()
     }
@@ -305,9 +305,9 @@ impl Index {
         Ok(version.has_room(version.sizes(options, list_size)?))
     }
 
-    /// Fewer queries and reads in flight where the memory set aside is short. A call of fewer
-    /// queries than were announced leaves the buffers of the others to calls beside it. Memory is
-    /// laid out for the capacity class of the sizes, where one query of that class fits.
+    /// The shape of a worker that fits the memory set aside: with fewer queries and reads in flight
+    /// if it is short. A call of fewer queries than announced leaves buffers to other calls. Memory
+    /// is laid out for the capacity class of the sizes, if one query of that class fits.
     fn fitting(
         &self,
         version: &Version,
@@ -411,7 +411,7 @@ impl Index {
 fn run(segments: &[Segment], job: &Job<'_>, mut leases: Vec<Lease<'_>>) -> Result<Vec<Outcomes>> {
     let outcomes: Vec<Result<Outcomes>> = std::thread::scope(|scope| {
         let last = leases.pop();
-        // Where the system has no thread to give, the others do the work.
+        // If the system gives no more threads, the others do the work.
         let mut spawned = Vec::with_capacity(leases.len());
         for lease in leases {
             let work = || lease.run(segments, job);

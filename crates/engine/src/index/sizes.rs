@@ -12,10 +12,11 @@ use crate::plan::sizes;
 /// Largest candidate list of a search.
 pub const MAX_LIST_SIZE: u32 = 100_000;
 
-/// Times that a list may grow for what died near it, beside what died on average.
+/// A list may grow to so many times its length for dead rows near a query, beside the growth for
+/// the mean share of dead rows.
 const MOST_GROWTH: f64 = 4.0;
-/// Candidates that a list may grow to, for each that would hold as many admitted nodes were they
-/// spread evenly: they seldom are.
+/// A list may grow to so many times the length that would hold enough admitted nodes if these were
+/// spread evenly, which they seldom are.
 const GROWTH_ROOM: f64 = 2.0;
 
 impl Version {
@@ -44,15 +45,15 @@ impl Version {
         }
     }
 
-    /// Times that a list is longer than its living nodes, were those that died spread evenly.
+    /// Nodes per living node: how much longer a list has to be, if dead rows are spread evenly.
     pub(super) fn nodes_per_living(&self) -> f64 {
         let nodes = f64::from(self.node_count());
         let living = (nodes - self.dead_count() as f64).max(1.0);
         (nodes / living).clamp(1.0, MOST_GROWTH)
     }
 
-    /// How many results a query may have: an index that changes may come to hold as many as are
-    /// asked for.
+    /// The places for results of a query. An index that changes has as many as are asked for, even
+    /// if it holds fewer rows now.
     pub(super) fn places(&self, options: &SearchOptions) -> ResultPlaces {
         let (k, rows) = (options.k as usize, self.node_count() as usize);
         ResultPlaces {
@@ -130,7 +131,7 @@ pub(super) fn list_size_for(
     calibration.list_size_by(k, recall, misses)
 }
 
-/// Of an index whose recall is not known, and cannot be measured as it is.
+/// The error for an index whose recall is not known and cannot be measured now.
 fn unmeasured() -> Error {
     Error::new(
         ErrorKind::Unsupported,
@@ -192,7 +193,7 @@ pub(super) fn check(version: &Version, options: &SearchOptions) -> Result<()> {
     Ok(())
 }
 
-/// An index that changes may hold fewer vectors than are asked for at any time.
+/// Checks k; an index that changes may hold fewer vectors.
 fn check_k(version: &Version, k: u32) -> Result<()> {
     let nodes = version.node_count();
     let most = if version.changes() {

@@ -1,4 +1,4 @@
-//! Vectors back out of an index, with their ids: by node, in the order they lie, or by id.
+//! Reads vectors of an index with their ids: in the order on disk, or by id.
 
 use std::ops::Range;
 
@@ -130,7 +130,7 @@ impl Version {
     }
 }
 
-/// Ids that are looked for, in their order, with where their vectors go.
+/// Ids that are looked for, sorted, with the places of their vectors.
 struct WantedIds {
     places: Vec<(u64, usize)>,
     found: Vec<bool>,
@@ -160,7 +160,7 @@ impl WantedIds {
         }
     }
 
-    /// The first that was not found, by place.
+    /// The first id that was not found, by place.
     fn missing(&self) -> Option<(usize, u64)> {
         let place = self.found.iter().position(|found| !found)?;
         let id = self.places.iter().find(|(_, at)| *at == place);

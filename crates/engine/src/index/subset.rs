@@ -7,7 +7,7 @@ use crate::options::{Answers, Queries};
 
 /// Copies of some queries.
 pub(super) struct QuerySubset<'p> {
-    /// Which of the call, ascending.
+    /// Their places in the call, ascending.
     places: &'p [usize],
     rows: Vec<u8>,
     held_out: Option<Vec<HeldOut>>,
@@ -38,8 +38,8 @@ impl<'p> QuerySubset<'p> {
         }
     }
 
-    /// Puts what was found for them into the answers of the whole call, with the documents that are
-    /// known of it: a query has as many places there as here. Costs are added.
+    /// Puts their results into the answers of the whole call, with known documents. A query has as
+    /// many places there as here. Costs are added.
     pub(super) fn put_into(&self, answers: &mut Answers, found: &Answers) {
         for (at, query) in self.places.iter().enumerate() {
             let own: Vec<Answer> = found.of_query(at).collect();
@@ -51,7 +51,7 @@ impl<'p> QuerySubset<'p> {
         }
     }
 
-    /// What threads did, with the numbers that the queries have in the whole call.
+    /// The outcomes of threads, with the numbers of the queries in the whole call.
     pub(super) fn numbered(&self, mut outcomes: Vec<Outcomes>) -> Vec<Outcomes> {
         let numbers = outcomes.iter_mut().flat_map(|own| &mut own.queries);
         for (number, _) in numbers {

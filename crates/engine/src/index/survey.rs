@@ -1,4 +1,4 @@
-//! What the graph of an index looks like, for pictures of it.
+//! Statistics of the graph of an index, for pictures.
 
 use std::path::Path;
 

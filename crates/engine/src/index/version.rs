@@ -1,4 +1,4 @@
-//! What a search takes of an index, once: its segments as they are, and the rows since.
+//! The version of an index that a search takes: its segments, and the deltas with rows since.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -16,8 +16,8 @@ use crate::memory::Ledger;
 use crate::plan::FOR_SEARCHES;
 use crate::storage::Region;
 
-/// An index at a time. Rows of its segments and deltas may die, and rows come to its last delta;
-/// all else stays.
+/// An index at one time. Rows of its segments and deltas may die, and its last delta takes new
+/// rows; all else stays.
 #[derive(Clone)]
 pub(crate) struct Version {
     pub(crate) manifest: Manifest,
@@ -31,7 +31,7 @@ pub(crate) struct Version {
     pub(crate) number: u64,
     /// Tells apart how their nodes are numbered.
     pub(crate) numbering: u64,
-    /// Lists by recall, as its calibration gives them.
+    /// List plans by recall, made from its calibration.
     pub(super) plans: Arc<KnownPlans>,
 }
 
@@ -43,7 +43,7 @@ impl Head {
         Self(RwLock::new(Arc::new(version)))
     }
 
-    /// The version of now.
+    /// The current version.
     pub(crate) fn get(&self) -> Arc<Version> {
         let version = self.0.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&version)
@@ -69,11 +69,11 @@ impl Head {
         *head = Arc::new(version);
     }
 
-    /// Puts another in its place, and numbers it.
+    /// Replaces the current version, and numbers the new one.
     pub(super) fn swap(&self, mut version: Version) -> Arc<Version> {
         let mut head = self.0.write().unwrap_or_else(PoisonError::into_inner);
         version.number = head.number + 1;
-        // What is put into a segment page by page leaves its nodes where they are.
+        // A segment that is patched page by page keeps the numbers of its nodes.
         version.numbering = match &version.manifest.segments[..] {
             [own] if own.patched.is_some() => head.numbering,
             _ => version.number,
@@ -112,7 +112,7 @@ impl Version {
         })
     }
 
-    /// Those of a set of nodes that live, and the rows of deltas, at one moment.
+    /// The number of living nodes in a set, and the rows of deltas, at one moment.
     pub(super) fn living_of(&self, set: &NodeSet) -> (u64, Vec<DeltaView>) {
         self.at_rest(|| {
             let dead = self.segments.iter().filter_map(|segment| {
@@ -123,7 +123,7 @@ impl Version {
         })
     }
 
-    /// Looks while nothing changes.
+    /// Calls `look` while nothing changes.
     fn at_rest<T>(&self, look: impl FnOnce() -> T) -> T {
         let _rest = self.deltas.last().map(|delta| delta.at_rest());
         look()
@@ -143,7 +143,7 @@ impl Version {
         self.dead_count() == 0 && self.deltas.is_empty()
     }
 
-    /// Refuses `what` is done of an index that is open to be changed or has dead rows.
+    /// Refuses to do `what` with an index that is open to be changed or has dead rows.
     ///
     /// # Errors
     /// `Unsupported` where it is one.
@@ -179,7 +179,7 @@ impl Version {
         self.ledger.reserved_for(&FOR_SEARCHES)
     }
 
-    /// What the bytes of its workers depend on; nothing without segments.
+    /// The site that the bytes of its workers depend on; `None` without segments.
     fn site(&self) -> Option<WorkerSite<impl ExactSizeIterator<Item = IndexShape> + Clone>> {
         let first = self.segments.first()?;
         let regions = self.segments.iter().filter_map(|own| own.region.as_ref());

@@ -1,4 +1,4 @@
-//! What a call is watched by: notes, whoever waits for it, and the clock.
+//! The watch over a call: what it notes, whether it was cancelled, and its deadline.
 
 use std::time::Instant;
 
@@ -9,23 +9,23 @@ use crate::error::Result;
 use crate::execution::driver::timed_out;
 use crate::options::SearchOptions;
 
-/// What a call notes beside its answers.
+/// What a call records beside its answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Notes {
     /// Whether to note which nodes are expanded.
     pub(super) visits: bool,
     /// First queries whose reads are recorded.
     pub(super) recorded: usize,
-    /// Vectors that are kept of those that a call of one query compares, at most.
+    /// Compared vectors that a call of one query keeps, at most.
     pub(super) met: usize,
 }
 
-/// One for a whole call, however many passes it takes.
+/// The watch of a whole call, over all of its passes.
 #[derive(Clone, Copy)]
 pub(super) struct Watch<'p> {
     pub(super) notes: Notes,
     pub(super) progress: &'p dyn Progress,
-    /// When its time is up, if there is such a time.
+    /// The deadline, if there is one.
     pub(super) deadline: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! What an index takes on disk.
+//! The bytes of an index on disk.
 
 use crate::error::Result;
 use crate::resolve;

@@ -1,4 +1,4 @@
-//! What an index of a spec takes on disk and in memory, before there is one.
+//! The bytes that an index of a spec takes on disk and in memory, before it is built.
 
 use serde::Serialize;
 
@@ -16,23 +16,23 @@ pub struct Footprint {
     pub nodes: u32,
     /// Bytes of the raw vectors.
     pub raw_bytes: u64,
-    /// Bytes of the record of a node, or of its list where vectors have pages of their own; absent
-    /// where the nodes of a page share a list.
+    /// Bytes of the record of a node, or of its list if vectors have pages of their own; absent if
+    /// the nodes of a page share a list.
     pub record_bytes: Option<u64>,
     /// Nodes whose adjacency lists share a page.
     pub nodes_per_page: u32,
-    /// Vectors that share a page, where vectors have pages of their own; else 0.
+    /// Vectors that share a page, if vectors have pages of their own; otherwise 0.
     pub vectors_per_page: u32,
     /// Neighbours that one list may have.
     pub max_neighbors: u64,
     /// Pages that one read takes, for large vectors.
     pub pages_per_read: u32,
-    /// Bytes of all adjacency lists in memory, packed, were all as long as they may be; absent
-    /// where memory does not hold lists.
+    /// Bytes of all adjacency lists in memory, packed, if all were of full length; absent if memory
+    /// does not hold lists.
     pub list_memory_bytes: Option<u64>,
-    /// Bytes on disk, but for small files.
+    /// Bytes on disk, without small files.
     pub disk_bytes: u64,
-    /// The smallest memory that searches with: bytes by part.
+    /// The smallest memory to search with, in bytes by part.
     pub memory: Vec<(MemoryPart, u64)>,
 }
 
@@ -40,7 +40,7 @@ impl Footprint {
     /// The footprint of an index of `nodes` vectors.
     ///
     /// # Errors
-    /// `InvalidInput` for a spec that cannot be, or records larger than a read may be.
+    /// `InvalidInput` for a spec that is not legal, or records larger than a read may be.
     pub fn of(spec: &IndexSpec, nodes: u32) -> Result<Self> {
         spec.validate()?;
         if nodes == 0 {
@@ -70,7 +70,7 @@ impl Footprint {
         })
     }
 
-    /// The smallest memory that searches with.
+    /// The smallest memory to search with.
     pub fn memory_bytes(&self) -> u64 {
         self.memory.iter().map(|(_, bytes)| bytes).sum()
     }

@@ -19,13 +19,13 @@ pub(crate) struct Extent {
     pub(crate) rows: u32,
     /// How many segments there are.
     pub(crate) segments: u32,
-    /// Rows of the longest.
+    /// Rows of the longest segment.
     pub(crate) longest: u32,
-    /// Centres that the rows of all lie around, where that is known.
+    /// Cells of the regions of all segments; 0 if rows are not cut by space.
     pub(crate) centres: u32,
 }
 
-/// So many rows in one segment.
+/// All rows in one segment.
 impl From<u32> for Extent {
     fn from(rows: u32) -> Self {
         Self {
@@ -40,8 +40,8 @@ impl From<u32> for Extent {
 /// Parts of the memory that are lent to searches.
 pub(crate) const FOR_SEARCHES: [MemoryPart; 2] = [MemoryPart::OneQuery, MemoryPart::MoreQueries];
 
-/// What more queries in flight may take of what is free: all where there is no cache; half, or what
-/// `lists` leave that memory is to hold; caches take the rest.
+/// The part of free memory that further queries in flight may take: all without a cache; otherwise
+/// half, or what is left beside `lists` that memory is to hold. Caches take the rest.
 pub(crate) fn room_for_queries(segments: &[SegmentEntry], lists: Option<u64>, free: u64) -> u64 {
     if segments.iter().all(|segment| segment.spec.cache.is_none()) {
         return free;
@@ -50,7 +50,7 @@ pub(crate) fn room_for_queries(segments: &[SegmentEntry], lists: Option<u64>, fr
     beside_lists.unwrap_or(free / 2)
 }
 
-/// Reserves what a segment holds whatever is searched, but for its quantizer, which others may
+/// Reserves the memory that a segment always holds, except for its quantizer, which segments may
 /// share.
 pub(crate) fn reserve_fixed(ledger: &mut Ledger, (spec, node_count): (&IndexSpec, u32)) {
     let storage = &spec.storage;
@@ -86,28 +86,27 @@ pub(crate) fn quantizer_bytes(spec: &IndexSpec) -> u64 {
     resolve::training(spec).resident_bytes(dimension) as u64
 }
 
-/// The smallest memory that an index of this spec can be opened with, wherever it is opened: with
-/// threads for reads, or a ring for one at a time. Every segment is taken to be as long as the
-/// longest.
+/// The smallest memory that an index of this spec can be opened with on any machine, with threads
+/// for reads or a ring. Counts every segment as long as the longest.
 pub(crate) fn least_memory(spec: &IndexSpec, extent: impl Into<Extent>) -> Result<Ledger> {
     least_with((spec, extent.into()), WhereLists::Anywhere)
 }
 
-/// The same where all lists are in memory beside that, if the spec holds lists.
+/// The same with all lists in memory, if the spec holds lists.
 pub(crate) fn least_with_lists(spec: &IndexSpec, extent: Extent) -> Result<Ledger> {
     least_with((spec, extent), WhereLists::InMemory)
 }
 
-/// Where the lists of an index are.
+/// Whether memory holds the lists of an index.
 #[derive(Clone, Copy)]
 enum WhereLists {
     Anywhere,
-    /// All of them, of a spec that holds lists.
+    /// Memory holds all lists, if the spec holds lists.
     InMemory,
 }
 
 impl WhereLists {
-    /// What a scratch must suit.
+    /// The shape that the scratch of a query must suit.
     fn shape(self, spec: &IndexSpec, nodes: u32) -> Result<IndexShape> {
         let shape = resolve::index_shape(spec, nodes)?;
         Ok(match self {
@@ -137,8 +136,8 @@ fn least_with((spec, extent): (&IndexSpec, Extent), lists: WhereLists) -> Result
     Ok(ledger)
 }
 
-/// Memory of further queries in flight on one thread, as an index is opened by default that holds
-/// its lists, if it is of such a spec.
+/// Memory of further queries in flight on one thread, in an index that is opened by default and
+/// holds its lists, if the spec holds lists.
 pub(crate) fn more_queries(spec: &IndexSpec, extent: Extent) -> Result<u64> {
     let plan = WorkerPlan::assumed((spec, extent.rows))?;
     let site = site_of((spec, extent), (WhereLists::InMemory, IoBackend::Uring))?;
@@ -147,8 +146,8 @@ pub(crate) fn more_queries(spec: &IndexSpec, extent: Extent) -> Result<u64> {
         .saturating_sub(site.bytes(&plan.least)))
 }
 
-/// Memory that a few segments of `rows` rows each take beside one of `longest`, whatever their
-/// codes and lists: what finds their entries, and their part of a query.
+/// Memory of a few segments of `rows` rows each, beside one of `longest`, without codes and lists:
+/// their entry structures, and their part of a query.
 pub(crate) fn beside_bytes(
     (spec, longest): (&IndexSpec, u32),
     (segments, rows): (u32, u32),
@@ -171,7 +170,7 @@ pub(crate) fn beside_bytes(
     Ok(entries + all.saturating_sub(alone))
 }
 
-/// What the bytes of workers over all segments depend on.
+/// The site that the bytes of workers over all segments depend on.
 fn site_of(
     (spec, extent): (&IndexSpec, Extent),
     (lists, backend): (WhereLists, IoBackend),

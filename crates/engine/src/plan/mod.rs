@@ -1,5 +1,5 @@
-//! What an index takes, before there is one and before it is opened: memory by parts, workers of
-//! searches, disk. Every byte that an open index holds is planned here.
+//! Plans what an index takes before it is built or opened: memory by parts, workers of searches,
+//! and disk. Every byte that an open index holds is planned here.
 
 mod disk;
 mod footprint;

@@ -1,9 +1,9 @@
-//! Bytes of a whole, shared out over its parts by their rows.
+//! Bytes divided over parts in proportion to their rows.
 
 use std::ops::Range;
 
-/// What the part of some rows gets of `bytes` for all `rows`: the shares of parts that follow each
-/// other add up to the whole.
+/// The share of the rows `part` in `bytes` for all `rows`. Shares of successive parts add up to the
+/// whole.
 pub(crate) fn share(bytes: u64, part: Range<u32>, rows: u32) -> u64 {
     let before = |row: u32| u128::from(bytes) * u128::from(row) / u128::from(rows.max(1));
     (before(part.end) - before(part.start)) as u64

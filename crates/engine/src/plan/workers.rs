@@ -1,4 +1,4 @@
-//! Memory of the workers of searches, from what a caller says of searches to come.
+//! Memory of the workers of searches, planned by what the caller says about searches to come.
 
 use crate::error::{Error, Result};
 use crate::execution::QuerySizes;
@@ -10,27 +10,26 @@ use crate::threads::thread_count;
 
 /// Most queries in flight on one thread.
 pub const MAX_INTERLEAVE: u32 = 64;
-/// List size that searches are assumed to use when nobody says: enough for high recall on most
-/// data.
+/// List size that searches are assumed to use by default: enough for high recall on most data.
 const ASSUMED_LIST_SIZE: u32 = 200;
 /// Recall that searches are assumed to ask for at most.
 const ASSUMED_RECALL: f32 = 0.99;
-/// Lists grow by one in so many of their places for rows that died.
+/// Lists are longer by one in so many places, for dead rows.
 const DEAD_PART: u32 = 4;
-/// Results per query that memory is set aside for.
+/// Results per query that memory is set aside for by default.
 const ASSUMED_K: u32 = 100;
 
-/// Memory for searches: the least that works, and what is wished for.
+/// Memory for searches: the least that works, and the wished one.
 pub(crate) struct WorkerPlan {
     pub(super) least: WorkerShape,
-    /// The same where a range search begins with a shorter list.
+    /// The same for a range search, which begins with a shorter list.
     growing: WorkerShape,
     /// One query with the list that was calibrated for a high recall.
     calibrated: WorkerShape,
-    /// All queries in flight that are wished for, with few buffers.
+    /// All queries that are to be in flight, with few buffers.
     pub(super) compact: WorkerShape,
     wished: WorkerShape,
-    /// A range search as wide as its options are by default.
+    /// A range search with default options.
     range: WorkerShape,
     threads: u64,
 }
@@ -62,7 +61,7 @@ impl WorkerPlan {
         })
     }
 
-    /// What is set aside where nobody says what is to come.
+    /// The plan for callers that say nothing about searches to come.
     pub(super) fn assumed(subject: (&IndexSpec, u32)) -> Result<Self> {
         let lists = (ASSUMED_LIST_SIZE, ASSUMED_LIST_SIZE);
         Self::new(subject, &OpenOptions::default(), lists)
@@ -78,7 +77,7 @@ impl WorkerPlan {
         bytes(&self.calibrated)
     }
 
-    /// Memory of all queries in flight that are wished for.
+    /// Memory of all queries that are to be in flight.
     pub(crate) fn wished_bytes(&self, bytes: impl Fn(&WorkerShape) -> u64) -> u64 {
         (bytes(&self.wished) * self.threads).max(bytes(&self.range))
     }
@@ -92,7 +91,7 @@ pub(crate) fn list_size(manifest: &Manifest, options: &OpenOptions) -> Result<u3
     Ok(match options.effort {
         None if options.k > ASSUMED_LIST_SIZE => default_list(manifest, options.k),
         None => ASSUMED_LIST_SIZE,
-        // No list of the nearest is shorter than they are.
+        // The list holds at least the k nearest.
         Some(Effort::ListSize(size)) => size.max(options.k),
         // The first search measures it.
         Some(Effort::Recall(_)) if manifest.calibration.curves.is_empty() => {
@@ -105,7 +104,7 @@ pub(crate) fn list_size(manifest: &Manifest, options: &OpenOptions) -> Result<u3
     })
 }
 
-/// The list of a search for so many nearest with the effort that it has by default.
+/// The list of a search for `k` neighbours with the default effort.
 fn default_list(manifest: &Manifest, k: u32) -> u32 {
     let k = k.clamp(1, manifest.node_count().max(1));
     let known = match SearchOptions::nearest(k).effort {
@@ -115,8 +114,8 @@ fn default_list(manifest: &Manifest, k: u32) -> u32 {
     known.unwrap_or(k).max(k)
 }
 
-/// The list that searches which ask for a high recall have, where nobody says what is to come:
-/// longer than the one that memory is set aside for in any case, or the same.
+/// The list of searches for a high recall, if the caller says nothing about searches to come; at
+/// least `list_size`, which memory is set aside for in any case.
 pub(crate) fn calibrated_list(manifest: &Manifest, options: &OpenOptions, list_size: u32) -> u32 {
     if options.effort.is_some() {
         return list_size;
@@ -129,8 +128,8 @@ pub(crate) fn calibrated_list(manifest: &Manifest, options: &OpenOptions, list_s
     })
 }
 
-/// The list that takes most memory of those that a search may begin with and have grown to
-/// `longest`. None shorter where fewer results are wanted than candidates: that is no range search.
+/// The first list of a search that grows to `longest` for which memory is largest. It is `longest`
+/// itself if fewer results than candidates are wanted, because that is no range search.
 fn shorter_list(longest: u32, results: u32) -> u32 {
     if results >= longest {
         longest.saturating_sub(1).max(1)
@@ -139,8 +138,7 @@ fn shorter_list(longest: u32, results: u32) -> u32 {
     }
 }
 
-/// Sizes of a query of an index of so many nodes: results, a candidate list of this size, and one
-/// that it may grow to.
+/// Sizes of a query: its results, its candidate list, and the list that this may grow to.
 ///
 /// # Errors
 /// `InvalidInput` for a beam that cannot be.

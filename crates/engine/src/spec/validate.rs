@@ -105,10 +105,12 @@ impl IndexSpec {
         let bounded = matches!(self.execution.refine, RefineSpec::Bounded { .. });
         let replicated = matches!(self.layout.codec, CodecSpec::Replicated { .. });
         let storage = &self.storage;
-        let has_bounds = |code| matches!(code, Some(QuantizerSpec::RaBitQ { .. }));
+        let fine_bounds = storage
+            .second_quantizer
+            .is_some_and(QuantizerSpec::has_bounds);
         let coded = storage.vectors == VectorStorage::Coded;
         refuse_if(
-            coded && !(bounded && has_bounds(storage.second_quantizer) && !replicated),
+            coded && !(bounded && fine_bounds && !replicated),
             "vectors",
             "coded",
             "a second quantizer rabitq makes the fine codes, each list must come with one, and \
@@ -121,7 +123,7 @@ impl IndexSpec {
             "bounded",
             "codes have no error bounds under this metric; choose refine inline or deferred",
         )?;
-        let in_memory = has_bounds(Some(storage.quantizer))
+        let in_memory = storage.quantizer.has_bounds()
             && storage.codes == CodeStorage::Memory
             && storage.vectors == VectorStorage::Separate;
         refuse_if(

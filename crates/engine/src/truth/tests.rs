@@ -137,79 +137,83 @@ fn ones(count: usize) -> Vec<u8> {
     le!(f32: 1.0).repeat(count)
 }
 
-#[test]
-fn impossible_questions_are_refused() {
-    let shape = VectorShape {
-        dimension: 2,
-        element: ElementType::F32,
-    };
-    let (base_bytes, query_bytes) = (ones(8), ones(4));
-    let base = VectorSlice::new(&base_bytes, shape).unwrap();
-    let good = ExactQuestion {
-        queries: VectorSlice::new(&query_bytes, shape).unwrap(),
+const PLANE: VectorShape = VectorShape {
+    dimension: 2,
+    element: ElementType::F32,
+};
+
+/// Asks for neighbours among four rows of ones, as `change` makes the question.
+fn answered<'q>(
+    queries: VectorSlice<'q>,
+    change: impl FnOnce(ExactQuestion<'q>) -> ExactQuestion<'q>,
+) -> Result<Truth, Error> {
+    let bytes = ones(8);
+    let base = VectorSlice::new(&bytes, PLANE).unwrap();
+    let question = change(ExactQuestion {
+        queries,
         metric: Metric::L2,
         k: 4,
         exclude: None,
-    };
+    });
+    ask(&base, &question, 1 << 20, 1)
+}
+
+/// The words that the question is refused with.
+fn refused<'q>(
+    queries: VectorSlice<'q>,
+    change: impl FnOnce(ExactQuestion<'q>) -> ExactQuestion<'q>,
+) -> String {
+    let error = answered(queries, change).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    error.context().to_owned()
+}
+
+#[test]
+fn impossible_numbers_of_neighbours_are_refused() {
+    let bytes = ones(4);
+    let queries = VectorSlice::new(&bytes, PLANE).unwrap();
+    let good = answered(queries, |good| good).unwrap();
+    assert_eq!(good.ids, [0, 1, 2, 3, 0, 1, 2, 3]);
+    let words = refused(queries, |good| ExactQuestion { k: 0, ..good });
+    assert!(words.contains("k is 0; it must be 1 to 4"), "{words}");
+    let words = refused(queries, |good| ExactQuestion { k: 5, ..good });
+    assert!(words.contains("k is 5; it must be 1 to 4"), "{words}");
+    let two = [RowId(0), RowId(1)];
+    let exclude = Some(&two[..]);
+    let words = refused(queries, |good| ExactQuestion { exclude, ..good });
+    assert!(words.contains("k is 4; it must be 1 to 3"), "{words}");
+    let exclude = Some(&two[..1]);
+    let words = refused(queries, |good| ExactQuestion {
+        k: 3,
+        exclude,
+        ..good
+    });
+    assert!(words.contains("1 values, 2 expected"), "{words}");
+}
+
+#[test]
+fn queries_that_do_not_fit_are_refused() {
+    let bytes = ones(4);
     let other = VectorShape {
         dimension: 4,
-        element: ElementType::F32,
+        ..PLANE
     };
-    let other = VectorSlice::new(&query_bytes, other).unwrap();
-    let none = VectorSlice::new(&[], shape).unwrap();
-    let nan_bytes = le!(f32: 1.0, 1.0, f32::NAN, 1.0);
-    let nan = VectorSlice::new(&nan_bytes, shape).unwrap();
-    let one = [RowId(0)];
-    let two = [RowId(0), RowId(1)];
+    let nan = le!(f32: 1.0, 1.0, f32::NAN, 1.0);
     let cases = [
-        (ExactQuestion { k: 0, ..good }, "k is 0; it must be 1 to 4"),
-        (ExactQuestion { k: 5, ..good }, "k is 5; it must be 1 to 4"),
         (
-            ExactQuestion {
-                exclude: Some(&two),
-                ..good
-            },
-            "k is 4; it must be 1 to 3",
-        ),
-        (
-            ExactQuestion {
-                k: 3,
-                exclude: Some(&one),
-                ..good
-            },
-            "1 values, 2 expected",
-        ),
-        (
-            ExactQuestion {
-                queries: other,
-                ..good
-            },
+            VectorSlice::new(&bytes, other),
             "the base is 2-d f32, the queries are 4-d f32",
         ),
+        (VectorSlice::new(&[], PLANE), "there are no queries"),
         (
-            ExactQuestion {
-                queries: none,
-                ..good
-            },
-            "there are no queries",
-        ),
-        (
-            ExactQuestion {
-                queries: nan,
-                ..good
-            },
+            VectorSlice::new(&nan, PLANE),
             "query 1 has fewer than 4 finite distances",
         ),
     ];
-    for (question, words) in cases {
-        let error = ask(&base, &question, 1 << 20, 1).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidInput);
-        assert!(error.context().contains(words), "{error}");
+    for (queries, expected) in cases {
+        let words = refused(queries.unwrap(), |good| good);
+        assert!(words.contains(expected), "{words}");
     }
-    assert_eq!(
-        ask(&base, &good, 1 << 20, 1).unwrap().ids,
-        [0, 1, 2, 3, 0, 1, 2, 3]
-    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
-//! A merge that makes no segment: rows of the others are put into the largest, where the design
-//! changes pages one by one. Others are there where changes could not wait for a merge of that.
+//! A merge that makes no new segment: for designs that change pages one by one, it puts the rows
+//! of all smaller segments into the largest.
+//!
+//! Smaller segments arise where a flush could not wait for the merge that held the largest.
 
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
@@ -23,8 +25,9 @@ use crate::manifest::SegmentEntry;
 use crate::source::IdRead;
 
 impl Common {
-    /// Puts the rows of all other segments into the largest; false where that cannot be, or so much
-    /// has changed that all is written anew. The caller has the turn of a merge.
+    /// Puts the rows of all other segments into the largest; false if the design or memory does not
+    /// allow it, or if so much has changed that all is written anew. The caller holds the turn to
+    /// merge.
     pub(super) fn absorb(
         &self,
         (report, progress): (&mut MergeReport, &dyn Progress),
@@ -70,8 +73,8 @@ impl Common {
         Ok(true)
     }
 
-    /// The largest segment with the living rows of the others, which follow its own; none where
-    /// they cannot be put there.
+    /// The largest segment, with the living rows of the others behind its own; `None` if it cannot
+    /// take them.
     fn absorbing(
         &self,
         version: &Version,
@@ -103,14 +106,14 @@ impl Common {
         self.patch(version, place, (rows, lease), progress)
     }
 
-    /// Whether a merge may hold so many bytes of rows: others go through temporary files.
+    /// Whether a merge may hold `bytes` of rows in memory; more go through temporary files.
     fn holds_rows(&self, version: &Version, bytes: u64) -> bool {
         let limits = self.limits_of(version);
         bytes <= limits.build_memory.max(limits.index_memory)
     }
 }
 
-/// The largest segment of several and the others, by their numbers, where it takes their rows.
+/// The numbers of all segments, if the largest is to take the rows of the others.
 fn absorbed(version: &Version) -> Option<Vec<usize>> {
     let entries = &version.manifest.segments;
     let has_attributes = |entry: &SegmentEntry| entry.files.attributes.is_some();

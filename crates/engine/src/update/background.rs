@@ -28,7 +28,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::Watching;
 use crate::index::Index;
 
-/// Longest rest of a flush or merge before it looks whether it is still to rest; and until a gap.
+/// Longest rest of a flush or merge before it checks again whether to rest, and longest wait for
+/// a gap between searches.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Longest rest for the sake of a latency.
 const LONGEST: Duration = Duration::from_millis(200);
@@ -44,7 +45,7 @@ enum Upkeep {
     Merge,
 }
 
-/// The thread of one kind of work, if it was started, and what is known of it.
+/// The thread of one kind of work, if it was started, and its state.
 pub(super) struct BackgroundThread {
     work: Upkeep,
     pub(super) board: Board,
@@ -59,8 +60,8 @@ impl Upkeep {
         }
     }
 
-    /// Its least share of time: changes come to wait for a flush that is held back for long, which
-    /// then hurries.
+    /// Its least share of time: a flush held back for longer would make changes wait, and then
+    /// hurry.
     fn least_share(self) -> f64 {
         match self {
             Self::Flush => 0.5,
@@ -111,7 +112,7 @@ impl BackgroundThread {
         Self::new(Upkeep::Merge)
     }
 
-    /// Sees to it that the thread looks for something to do.
+    /// Wakes the thread, or starts it.
     ///
     /// # Errors
     /// `Io` when the system starts no thread.
@@ -120,7 +121,7 @@ impl BackgroundThread {
         if !self.board.want() {
             return Ok(());
         }
-        // The one before has ended.
+        // The previous thread has ended.
         if let Some(before) = handle.take() {
             let _ended = before.join();
         }
@@ -146,7 +147,7 @@ impl BackgroundThread {
         self.board.close();
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(handle) = handle.take() {
-            // A thread that panicked has let go as well.
+            // A thread that panicked has ended too.
             let _ended = handle.join();
         }
     }
@@ -162,14 +163,14 @@ fn run(work: Upkeep, common: &Arc<Common>) {
     while board.take() {
         match work.run(common, &Paced::new(work, board, &common.index)) {
             Ok(()) => {}
-            // Who cancelled knows.
+            // Whoever cancelled it knows.
             Err(error) if error.kind() == ErrorKind::Cancelled => {}
             Err(error) => board.fail(error),
         }
     }
 }
 
-/// Lets nobody wait for a thread that panicked.
+/// Marks the board when it is dropped, so that nobody waits for a thread that panicked.
 struct Ended<'b>(&'b Board);
 
 impl Drop for Ended<'_> {
@@ -180,7 +181,7 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// Progress that callers can look at; work in steps that go on in the gaps of searches.
+/// Progress that callers can look at, of work whose steps run in the gaps between searches.
 struct Paced<'w> {
     work: Upkeep,
     board: &'w Board,
@@ -201,8 +202,8 @@ impl<'w> Paced<'w> {
         }
     }
 
-    /// Rests after a step: as long as its share of time says; then until a search waits for the
-    /// disk, where that is less than it worked.
+    /// Rests after a step, as long as its share of time says; then waits for a gap between
+    /// searches, but not for longer than the step took.
     fn rest(&self) {
         let Ok(mut since) = self.since.try_lock() else {
             return;
@@ -224,8 +225,8 @@ impl<'w> Paced<'w> {
         *since = clock::now();
     }
 
-    /// How long a rest is at least: as the target of searches has it, or half of the time while
-    /// they have none.
+    /// The rest after a step: as the latency target says; without one, as long as the step, while
+    /// there are searches.
     fn rest_after(&self, worked: Duration) -> Duration {
         match self.index.rest_after(worked, self.work.least_share()) {
             Some(rest) => rest.min(LONGEST),

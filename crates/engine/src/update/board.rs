@@ -1,4 +1,4 @@
-//! What a thread of the background and the callers of a writer tell each other.
+//! What a background thread and the callers of a writer tell each other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,10 @@ use pageway_types::Progress;
 use super::options::Background;
 use crate::error::{Error, ErrorKind, Result};
 
-/// How long a wish to wait no more may go unseen.
+/// How often a caller that waits checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What there is to do of a kind, and how far it is.
+/// The state of one kind of background work.
 pub(super) struct Board {
     /// What is done: `flush` or `merge`.
     work: &'static str,
@@ -22,7 +22,7 @@ pub(super) struct Board {
     changed: Condvar,
     /// Whether what is under way is to stop.
     cancelled: AtomicBool,
-    /// Callers that wait for it.
+    /// Callers that wait for its end.
     waiting: AtomicU64,
     total: AtomicU64,
     done: AtomicU64,
@@ -35,9 +35,9 @@ struct BoardState {
     running: bool,
     /// Counts how often the thread was started.
     started: u64,
-    /// Whether the writer is going.
+    /// Whether the writer closes: no thread is started any more.
     ends: bool,
-    /// Counts what ended well.
+    /// Counts runs that ended well.
     ended: u64,
     failure: Option<Error>,
     refused: Option<String>,
@@ -62,24 +62,24 @@ impl Board {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that it is begun.
+    /// The work begins.
     pub(super) fn begin(&self) -> Begun<'_> {
         self.lock().stage = Some("");
         Begun(self)
     }
 
-    /// How many ended so far.
+    /// Runs that ended well so far.
     pub(super) fn ended(&self) -> u64 {
         self.lock().ended
     }
 
-    /// One ended well.
+    /// Counts a run that ended well.
     pub(super) fn end(&self) {
         self.lock().ended += 1;
         self.changed.notify_all();
     }
 
-    /// Notes why it was not done, or that it was.
+    /// Notes why the work was refused; `None` if it was not.
     pub(super) fn refuse(&self, why: Option<String>) {
         self.lock().refused = why;
     }
@@ -88,15 +88,15 @@ impl Board {
         self.lock().refused.clone()
     }
 
-    /// What went wrong in the background, and was not told yet.
+    /// The error in the background that no caller was told yet.
     pub(super) fn failure(&self) -> Option<String> {
         self.lock().failure.as_ref().map(ToString::to_string)
     }
 
-    /// Tells once what went wrong in the background.
+    /// Returns an error in the background, once.
     ///
     /// # Errors
-    /// What went wrong.
+    /// That error.
     pub(super) fn report(&self) -> Result<()> {
         self.lock().failure.take().map_or(Ok(()), Err)
     }
@@ -122,10 +122,10 @@ impl Board {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits until one more than `ended` has ended, or none will.
+    /// Waits until more than `ended` runs have ended, or none is to come.
     ///
     /// # Errors
-    /// Why it failed; `Cancelled` where who waits wants that no more.
+    /// Why the run failed; `Cancelled` if the caller's `progress` says so.
     pub(super) fn wait_for_more(&self, ended: u64, progress: &dyn Progress) -> Result<()> {
         let none_came = |state: &BoardState| state.ended == ended && state.failure.is_none();
         self.wait_while(|state| none_came(state) && !progress.cancelled());
@@ -133,7 +133,7 @@ impl Board {
         Ok(progress.check()?)
     }
 
-    /// Waits until something holds no more, or nothing is done about it.
+    /// Waits until a condition holds no more, or the thread has ended.
     pub(super) fn wait_out(&self, holds: impl Fn() -> bool) {
         self.wait_while(|_| holds());
     }
@@ -148,8 +148,7 @@ impl Board {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Asks for a look whether there is something to do; true where a thread is to be started
-    /// for it.
+    /// Asks the thread to look for something to do; true if a thread has to be started for that.
     pub(super) fn want(&self) -> bool {
         let mut state = self.lock();
         state.wanted = true;
@@ -161,7 +160,7 @@ impl Board {
         true
     }
 
-    /// Whether there may be something to do; ends the thread where there is not.
+    /// Whether there may be something to do; if not, the thread counts as ended.
     pub(super) fn take(&self) -> bool {
         let mut state = self.lock();
         let goes_on = state.wanted && !state.ends;
@@ -195,14 +194,14 @@ impl Board {
         self.cancelled.store(true, Ordering::Relaxed);
         state.wanted = false;
         let started = state.started;
-        // Who waits may start the thread again at once.
+        // A caller that was waiting may start the thread again at once.
         while state.running && state.started == started {
             state = wait(&self.changed, state);
         }
         self.cancelled.store(false, Ordering::Relaxed);
     }
 
-    /// As `cancel`, and lets no thread be started any more.
+    /// As `cancel`, and no thread is started after that.
     pub(super) fn close(&self) {
         self.lock().ends = true;
         self.cancel();
@@ -236,7 +235,7 @@ impl Drop for Begun<'_> {
     }
 }
 
-/// Waits until something changed, or whoever waits should look whether it still wants to.
+/// Waits until something changed, or it is time to check whether to go on waiting.
 fn wait_a_while<'g>(
     changed: &Condvar,
     guard: MutexGuard<'g, BoardState>,

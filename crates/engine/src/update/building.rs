@@ -1,8 +1,8 @@
-//! Segments made of rows, in the memory that flushes and merges share.
+//! The memory that flushes and merges share, and the segments built in it.
 //!
-//! A flush alone may take all of it, and no merge begins meanwhile. Beside a merge it takes the
-//! least that flushes a full delta, which the merge has left it; a merge that needs that too lets
-//! no flush run beside it.
+//! A flush alone may take all of it, and no merge begins meanwhile. A merge leaves what it takes to
+//! flush a full delta, and a flush beside it takes no more than that. A merge that cannot leave so
+//! much takes all, and no flush runs beside it.
 
 use pageway_store::machine::{self, return_freed_memory};
 use pageway_types::{Progress, VectorRead};
@@ -23,19 +23,20 @@ use crate::resolve::Source;
 use crate::source::IdRead;
 use crate::spec::IndexSpec;
 
-/// Code error, in terms of that of training, above which a merge of all segments trains anew.
+/// A merge of all segments trains codes anew if their error is more than this times that of the
+/// rows they were trained on.
 const MOST_DRIFT: f64 = 1.3;
-/// Recall is measured anew on most of the index when one in so many rows came or went.
+/// A segment with most of the rows is calibrated anew if one in so many rows came or went.
 const CHANGED_SHARE: u64 = 5;
-/// Most memory of a flush or merge that is chosen by ourselves.
+/// Memory of a flush or merge at most, if the caller gave none.
 const BUILD_BYTES_MAX: u64 = 1 << 40;
-/// Memory of a merge where nobody gave one, and the share of the machine's that it is at most.
+/// Memory of a merge if the caller gave none, but at most this share of the machine's.
 const MERGE_BYTES: u64 = 256 << 20;
 const MACHINE_SHARE: u64 = 8;
-/// Least memory that a flush is tried with.
+/// Memory that a flush is tried with first.
 pub(super) const BUILD_BYTES: u64 = 8 << 20;
-/// Rows that quantizers must have been trained on to be taken over for more rows than twice as
-/// many: more would not make them better.
+/// Quantizers trained on so many rows serve any number of rows; those trained on fewer serve up
+/// to twice as many.
 const TRAINED_ROWS: u32 = 65_536;
 
 /// What a segment is to be, and what its build may take.
@@ -46,7 +47,7 @@ pub(super) struct BuildRoom {
     limits: AdditionLimits,
     /// Whether no flush may run beside it.
     pub(super) is_all: bool,
-    /// The design that is to be that of the index then, where it is another.
+    /// The new design of the index, if it changes.
     pub(super) redesign: Option<Redesign>,
 }
 
@@ -58,7 +59,7 @@ pub(super) type AddedRows<'r> = (
 );
 
 impl Common {
-    /// Room for a flush of so many rows, beside a merge or alone.
+    /// Room for a flush of `rows` rows, beside a merge or alone.
     pub(super) fn room_for_flush(
         &self,
         version: &Version,
@@ -80,9 +81,8 @@ impl Common {
         }
     }
 
-    /// Room for a merge into so many rows, of all segments where `is_full`: what a flush leaves, or
-    /// all. Where codes have drifted, or there is to be another design, a merge of all trains anew,
-    /// if memory is enough for that.
+    /// Room for a merge into `rows` rows, of all segments if `is_full`. A merge of all trains
+    /// quantizers anew if codes have drifted or the design changes, as far as memory is enough.
     ///
     /// # Errors
     /// `InvalidInput` with the least that works.
@@ -102,7 +102,7 @@ impl Common {
         self.room_of(self.wanted(version, size), version)
     }
 
-    /// Whether there is another design to merge all segments into, and memory for that merge.
+    /// Whether a new design is due, and memory is enough to merge all segments into it.
     pub(super) fn can_redesign(&self, version: &Version) -> bool {
         let size = (version.living(), false);
         self.redesign(version, false).is_some_and(|redesign| {
@@ -111,10 +111,10 @@ impl Common {
         })
     }
 
-    /// What a merge may take: the first that is enough.
+    /// The room with the first memory that is enough: what a flush leaves, or all.
     fn room_of(&self, mut room: BuildRoom, version: &Version) -> Result<BuildRoom> {
         if !self.is_bounded() {
-            // In more memory fewer rows go through temporary files, each of them twice.
+            // Rows beyond memory go through temporary files, twice each.
             let limits = &mut room.limits;
             let usual =
                 machine::memory_limit_bytes().map_or(MERGE_BYTES, |all| all / MACHINE_SHARE);
@@ -156,7 +156,7 @@ impl Common {
         Err(self.too_little_for("merge", (&room, version), refused))
     }
 
-    /// A refusal in terms of what the caller gave, with the least of it that works.
+    /// A refusal that names the memory the caller gave, and the least of it that works.
     fn too_little_for(
         &self,
         what: &str,
@@ -167,7 +167,7 @@ impl Common {
             let least = least_build_memory(&room.spec, room.size, room.limits)?;
             self.named_memory(version, least)
         };
-        // No memory is enough for what is refused for another reason.
+        // It was refused for another reason than memory.
         let Ok((memory, least)) = named() else {
             return refused;
         };
@@ -177,8 +177,8 @@ impl Common {
         ))
     }
 
-    /// What the caller has to give for flushes and merges to have so many bytes: what it is called,
-    /// and how much, in words.
+    /// The memory that the caller has to give for flushes and merges to have `build_bytes`: its
+    /// name, and how much, in words.
     pub(super) fn named_memory(
         &self,
         version: &Version,
@@ -188,7 +188,7 @@ impl Common {
         UpdateNeeds::new(&version.manifest, limits, &self.options)?.named(build_bytes)
     }
 
-    /// Builds a segment of rows with their ids, if there are any.
+    /// Builds a segment of rows and their ids; `None` if there are no rows.
     pub(super) fn build_segment(
         &self,
         (vectors, ids, documents): AddedRows<'_>,
@@ -216,7 +216,7 @@ impl Common {
             progress,
         };
         let added = addition.build();
-        // What it was built of makes room for what is loaded of it.
+        // Memory of the build goes back before the segment is loaded.
         return_freed_memory();
         added.map(Some)
     }
@@ -226,16 +226,16 @@ impl Common {
         self.options.memory.is_some() || self.options.build_memory.is_some()
     }
 
-    /// A segment of so many rows, in memory or not, with all the memory there is.
+    /// Room for a segment of `rows` rows, in memory if `resident`, with all the memory there is.
     fn wanted(&self, version: &Version, (rows, resident): (u64, bool)) -> BuildRoom {
         let own = &version.manifest.spec;
         let donor = donor(&version.manifest, rows).cloned();
         let mut spec = donor
             .as_ref()
             .map_or_else(|| own.clone(), |donor| donor.spec.clone());
-        // What it is stored in follows from its own rows.
+        // The element type follows from the rows of the new segment, not the donor's.
         spec.shape = own.shape;
-        // One that was built in little memory may have had to do with another.
+        // A donor built in little memory may have another placement than the index asks for.
         spec.layout.placement = own.layout.placement;
         BuildRoom {
             spec,
@@ -252,8 +252,7 @@ impl Common {
         }
     }
 
-    /// The same with quantizers that are trained on its rows, and in another design where one is
-    /// given.
+    /// As `wanted`, with quantizers trained on its rows, and in the new design if one is given.
     fn trained(
         &self,
         version: &Version,
@@ -282,7 +281,7 @@ impl Common {
         limits
     }
 
-    /// The least that flushes a full delta.
+    /// The least memory that flushes a full delta.
     fn flush_bytes(&self, version: &Version) -> Result<u64> {
         let mut room = self.wanted(version, (self.capacity.into(), true));
         let is_unknown = version.manifest.calibration.curves.is_empty();
@@ -299,8 +298,8 @@ impl BuildRoom {
         check_addition(&self.spec, self.size, self.limits)
     }
 
-    /// The most queries of those wished that memory holds; a few in any case where recall `must` be
-    /// measured.
+    /// The most calibration queries that memory holds; if it holds none, the least number where
+    /// recall `must` be measured.
     fn most_queries(&self, must: bool) -> u32 {
         if self.size.calibration_queries == 0 {
             return 0;
@@ -317,19 +316,20 @@ impl BuildRoom {
     }
 }
 
-/// Queries that recall is measured with, if it is.
+/// Calibration queries, if the segment is calibrated.
 fn queries_if(calibrates: bool) -> u32 {
     let [many, _] = CALIBRATION_QUERIES;
     if calibrates { many } else { 0 }
 }
 
-/// The same where memory holds no more.
+/// The least number of calibration queries, if the segment is calibrated.
 pub(super) fn least_queries_if(calibrates: bool) -> u32 {
     let [_, few] = CALIBRATION_QUERIES;
     if calibrates { few } else { 0 }
 }
 
-/// Limits with the least of some memories that a segment can be built in, from that of `limits` on.
+/// `limits` with a build memory that is enough for the segment: that of `limits`, or the first
+/// that is enough when it grows by quarters.
 ///
 /// # Errors
 /// `InvalidInput` where no memory is enough.
@@ -347,7 +347,7 @@ pub(super) fn least_limits(
     }
 }
 
-/// The least memory that a segment can be built in, to the byte.
+/// The least build memory that is enough for the segment, to the byte.
 ///
 /// # Errors
 /// As [`least_limits`].
@@ -368,8 +368,8 @@ pub(super) fn least_build_memory(
     Ok(high)
 }
 
-/// The segment whose quantizers are good enough for `rows` rows: the longest, unless it has few for
-/// so many.
+/// The segment whose quantizers are taken over for `rows` rows: the longest, unless it has too few
+/// rows for that.
 pub(super) fn donor(manifest: &Manifest, rows: u64) -> Option<&SegmentEntry> {
     let segments = manifest.segments.iter();
     let longest = segments.max_by_key(|segment| segment.node_count)?;
@@ -377,15 +377,15 @@ pub(super) fn donor(manifest: &Manifest, rows: u64) -> Option<&SegmentEntry> {
     enough.then_some(longest)
 }
 
-/// Whether recall is measured anew on a segment of so many rows: where there is none to go by, or
-/// it is most of the index, and was measured with other rows in part, or fewer.
+/// Whether recall is measured on a new segment of `rows` rows: if it never was, or if the segment
+/// has most of the rows and many of them changed since it was.
 pub(super) fn is_calibrated_by(version: &Version, rows: u64) -> bool {
     let manifest = &version.manifest;
     let (measured, changed) = manifest.changes.map_or((0, 0), |changes| {
         (changes.calibrated_rows, changes.changed_rows)
     });
-    // Rows that died are told by the manifest once that was written for another reason, and rows
-    // that came to other segments while it was measured are not told.
+    // The count in the manifest misses deaths since its last commit, and rows that came to other
+    // segments while recall was measured.
     let came = rows.saturating_sub(measured);
     let changed = changed.max(version.dead_count()).max(came);
     let is_most = 2 * rows >= version.living();

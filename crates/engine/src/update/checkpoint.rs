@@ -19,26 +19,27 @@ use crate::manifest::{DesignWish, Manifest, SegmentEntry};
 use crate::resolve::Source;
 use crate::segment::{IdLookup, write_dead_set};
 
-/// The memory of searches grows by one in so many parts at a time.
+/// Memory of searches that follows the number of rows grows by steps of one in so many parts.
 const MEMORY_GROWTH: u64 = 8;
 /// What it is more than the vectors at most.
 const MEMORY_BYTES_MAX: u64 = 1 << 30;
 
-/// Rows that may die late while changes wait, and rounds of looking for others before they do.
+/// So few late deaths may be left to note while changes wait; until then they are noted beside
+/// changes, in so many rounds at most.
 const LATE_ROWS: u64 = 32;
 const LATE_ROUNDS: usize = 4;
 
-/// What becomes of the segments of an index.
+/// What a commit changes: segments that go and come.
 pub(super) struct Checkpoint<'c> {
     /// Segments that go, by their numbers.
     pub(super) gone: &'c [usize],
-    /// The one that comes in place of the first of them, or behind all others.
+    /// The segment that comes: in place of the first that goes, or behind all others.
     pub(super) added: Option<Added>,
-    /// The last record whose rows are in it, where those of the frozen delta are.
+    /// The last record of the frozen delta, if its rows are in the new segment.
     pub(super) flushed: Option<LogFloor>,
-    /// The design that is that of the index from then on, where it is another than before.
+    /// The new design of the index, if it changes.
     pub(super) redesign: Option<Redesign>,
-    /// Where the rows of the new one were taken from.
+    /// Where the rows of the new segment were taken from.
     pub(super) taken: &'c mut dyn Taken,
 }
 
@@ -65,7 +66,7 @@ impl Common {
     /// is an orphan that the next writer removes.
     pub(super) fn clear(&self) {
         let _maintenance = self.upkeep.maintenance();
-        // Who knows what is committed clears the rest.
+        // After a failed commit only the next open knows which files are committed.
         let is_known = self.commit.exclusive(|state, _| state.failed.is_none());
         if !is_known.unwrap_or(false) {
             return;
@@ -104,8 +105,8 @@ impl Common {
             if let Some(why) = &state.failed {
                 return Err(Error::new(ErrorKind::ReadOnly, why.clone()));
             }
-            // What dead sets are written of is durable before them: what a crash leaves is a
-            // prefix of what was done.
+            // The log is durable before dead sets that follow from it, so a crash leaves a prefix
+            // of the changes.
             log.sync()?;
             kill_late(checkpoint.taken, born.as_ref())?;
             let died = maintenance.died(&before);
@@ -131,7 +132,7 @@ impl Common {
             if flushed.is_some() {
                 self.upkeep.pace.end(true);
             }
-            // The directory is synced: what lies below the floor is of no use to anybody.
+            // The directory is synced, so nothing reads records below the floor.
             let _ = log.remove_below(Lsn(floor));
             Ok(())
         };
@@ -149,10 +150,9 @@ impl Common {
         Ok(())
     }
 
-    /// The version of a manifest: nothing is committed that could not be read again.
+    /// Loads the version of a manifest before it is committed, so that only what can be read is.
     ///
-    /// Where nobody gave a memory for searches in bytes, and there are more rows now than that of
-    /// the index holds codes of, it becomes larger.
+    /// The memory of searches grows until it holds the codes, unless the caller gave it in bytes.
     fn load(&self, mut manifest: Manifest) -> Result<Version> {
         loop {
             manifest.check()?;
@@ -177,7 +177,7 @@ impl Common {
         }
     }
 
-    /// Tables of ids of the segments of a version: those that are open, and those that came.
+    /// The tables of ids of the segments of a version; those of `before` are open already.
     fn lookups(&self, before: &Version, version: &Version) -> Result<Vec<Arc<IdLookup>>> {
         let known = self.commit.exclusive(|state, _| state.lookups.clone())?;
         let places = version.segments.iter().zip(&version.manifest.segments);
@@ -223,7 +223,7 @@ impl Common {
 }
 
 impl Manifest {
-    /// Takes what a commit tells of changes: the one place where the floor of the log rises.
+    /// Puts the state of changes into the manifest: the one place where the floor of the log rises.
     fn take_changes(&mut self, state: &State, flushed: Option<LogFloor>, changed: u64) {
         if let Some(changes) = &mut self.changes {
             changes.changed_rows += changed;
@@ -235,7 +235,7 @@ impl Manifest {
     }
 }
 
-/// Kills the rows of a new segment that died where they were taken from; how many those are.
+/// Kills the rows of a new segment that died in its sources meanwhile; returns how many.
 fn kill_late(
     taken: &mut dyn Taken,
     born: Option<&(Option<Arc<DeadSet>>, Arc<IdLookup>)>,
@@ -254,7 +254,7 @@ fn kill_late(
     Ok(count)
 }
 
-/// Puts the segment of a checkpoint into a manifest, and takes those out that go; its place.
+/// Replaces segments of a manifest by that of a checkpoint; returns the place of the new one.
 fn put(manifest: &mut Manifest, checkpoint: &Checkpoint<'_>) -> Result<Option<usize>> {
     let first = checkpoint.gone.iter().min().copied();
     let mut at = first.unwrap_or(manifest.segments.len());
@@ -280,7 +280,7 @@ fn put(manifest: &mut Manifest, checkpoint: &Checkpoint<'_>) -> Result<Option<us
             (manifest.spec.shape, manifest.spec.layout.placement) = (shape, placement);
         }
         let mut entry = entry.clone();
-        // Nobody else has read what this writer made.
+        // No reader has opened the new file yet.
         entry.files.records.growable = entry.spec.overwrites_pages();
         if let (Some(calibration), Some(changes)) = (calibration, &mut manifest.changes) {
             manifest.calibration = calibration.clone();

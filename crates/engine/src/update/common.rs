@@ -29,7 +29,7 @@ pub(super) struct Common {
     pub(super) capacity: u32,
     pub(super) upkeep: UpkeepState,
     pub(super) counters: Counters,
-    /// Whose turn it is to search for neighbours of rows.
+    /// Turns to search for neighbours of rows.
     pub(super) linking: LinkTurns,
     pub(super) owner: Process,
     pub(super) _lock: DirectoryLock,
@@ -44,18 +44,18 @@ pub(super) struct Counters {
     pub(super) segment_bytes: AtomicU64,
     pub(super) temporary_bytes: AtomicU64,
     pub(super) replayed: AtomicU64,
-    /// Rows whose neighbours inserts searched for, and pages that they read.
+    /// Rows whose neighbours inserts searched for.
     pub(super) linked: AtomicU64,
-    /// See `linked`.
+    /// Pages that those searches read.
     pub(super) link_pages: AtomicU64,
-    /// Dead rows when merges were last looked for.
+    /// Dead rows when the writer last checked whether to merge.
     pub(super) dead: AtomicU64,
 }
 
 impl Common {
-    /// Begins to make a segment beside those of a version, whose files stay for as long.
+    /// Begins to build a segment; the files of the returned version stay until the lease ends.
     pub(super) fn begin_build(&self) -> (BuildLease<'_>, Arc<Version>) {
-        // No checkpoint removes files between the two.
+        // No checkpoint removes files between taking the version and the lease.
         let _maintenance = self.upkeep.maintenance();
         let version = self.index.version();
         let files = version.manifest.files();
@@ -65,7 +65,7 @@ impl Common {
         (BuildLease { common, generation }, version)
     }
 
-    /// Cancels what is under way in the background, and lets nothing begin any more.
+    /// Cancels background work; none begins after that.
     pub(super) fn end_background(&self) {
         if self.owner.is_current() {
             self.upkeep.merger.end();
@@ -73,17 +73,17 @@ impl Common {
         }
     }
 
-    /// Tells once what went wrong in the background.
+    /// Returns an error in the background, once.
     ///
     /// # Errors
-    /// What went wrong.
+    /// That error.
     pub(super) fn report(&self) -> Result<()> {
         self.upkeep.flusher.board.report()?;
         self.upkeep.merger.board.report()
     }
 
-    /// Refuses a process that came of the one that opened the index: its threads and its log are
-    /// not there.
+    /// Refuses a forked child of the process that opened the index: it has neither its threads nor
+    /// its log.
     ///
     /// # Errors
     /// `Unsupported` in another process.
@@ -96,7 +96,7 @@ impl Common {
         Err(Error::new(ErrorKind::Unsupported, words))
     }
 
-    /// What has changed, and what that takes.
+    /// The state of changes, and the memory they take.
     pub(super) fn changes(&self) -> Result<Changes> {
         self.check_process()?;
         let version = self.index.version();
@@ -151,7 +151,7 @@ impl Common {
         })
     }
 
-    /// How searches fare, where they have a target.
+    /// The latency of searches, if they have a target.
     fn latency(&self) -> Option<LatencyState> {
         let control = self.index.latency()?;
         let microseconds = |time: Duration| time.as_secs_f64() * 1e6;
@@ -163,7 +163,7 @@ impl Common {
     }
 }
 
-/// How far a log is.
+/// The position of a log.
 struct LogState {
     last: u64,
     durable: u64,

@@ -15,9 +15,9 @@ use crate::memory::{MemoryWish, largest};
 use crate::options::BuildOptions;
 use crate::spec::Shape;
 
-/// Memory of a search, where nobody says.
+/// Memory of searches, if the caller gives none.
 const MEMORY_BYTES: u64 = 64_000_000;
-/// Vectors whose raw bytes are so many times the memory are what is expected, where nobody says.
+/// The expected vectors are so many times the memory of searches, if the caller gives no number.
 const EXPECTED_TIMES: u64 = 5;
 
 impl Writer {
@@ -118,7 +118,7 @@ fn counted(expected: u64) -> Result<u32> {
     })
 }
 
-/// As many of the vectors that are wished for as the memory holds; one where it holds none.
+/// The most of the `wished` vectors that memory holds, but at least one.
 fn held(build: &BuildOptions, shape: Shape, wished: u64) -> u32 {
     let most = wished.clamp(1, u64::from(u32::MAX) - 1) as u32;
     let fits = |nodes: u32| build.spec_for(shape, nodes).is_ok();

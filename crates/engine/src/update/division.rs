@@ -13,15 +13,14 @@ use crate::memory::format_bytes;
 use crate::source::kernels;
 use crate::spec::IndexSpec;
 
-/// Rows that a delta must hold.
+/// Rows that a delta holds at least.
 const LEAST_ROWS: u64 = 256;
-/// Rows that it holds at least where the memory for updates is ours to choose, and that may come
-/// until the least that works for merges is another.
+/// Rows that a delta holds at least if the caller gives no memory for updates; also the rows to
+/// come that the least memory for merges allows for.
 const DEFAULT_ROWS: u64 = 4096;
-/// What more than one search for neighbours at a time may take of the memory of deltas: one in so
-/// many bytes.
+/// Searches for neighbours beyond the first may take one in so many bytes of the memory of deltas.
 const LINKS_SHARE: u64 = 8;
-/// Share of the memory of searches that updates get where nobody says.
+/// Updates get one in so many bytes of the memory of searches, if the caller gives none.
 const DEFAULT_SHARE: u64 = 8;
 /// Buffers of the log and of its replay.
 const LOG_BYTES: u64 = 2 << 20;
@@ -36,22 +35,22 @@ pub(super) struct Division {
     pub(super) links: u32,
 }
 
-/// What memory for updates an index needs: for a flush or merge, for what is known of segments, and
-/// for two deltas with what it takes to copy one out.
+/// The memory that updates of an index need: for a flush or merge, for the tables of segments, and
+/// for two deltas and a copy of one.
 pub(super) struct UpdateNeeds<'m> {
     manifest: &'m Manifest,
     limits: AdditionLimits,
     options: &'m UpdateOptions,
-    /// Bytes whatever the deltas hold, one search for neighbours among them.
+    /// Bytes that do not depend on the deltas, one search for neighbours included.
     fixed: u64,
-    /// Bytes of such a search, where there are any.
+    /// Bytes of a search for neighbours; 0 for designs without one.
     link: u64,
     /// Bytes of a row of a delta.
     each: u64,
 }
 
 impl<'m> UpdateNeeds<'m> {
-    /// Those of an index that is searched in the memory of `limits`.
+    /// The needs of an index that is searched in the memory of `limits`.
     pub(super) fn new(
         manifest: &'m Manifest,
         limits: AdditionLimits,
@@ -72,7 +71,7 @@ impl<'m> UpdateNeeds<'m> {
         })
     }
 
-    /// Divides the memory that was given, or what it takes by default.
+    /// Divides the memory that was given, or the default.
     ///
     /// # Errors
     /// `InvalidInput` where it is too little, with the smallest that works for merges too.
@@ -106,7 +105,7 @@ impl<'m> UpdateNeeds<'m> {
             .map_or(0, |fit| fit.min(MOST_LINKS - 1));
         let rows = (spare - others * self.link) / self.each;
         let mut rows = rows.min(u64::from(u32::MAX / 4)) as u32;
-        // Rows that could not be flushed together are not let in.
+        // A delta holds no more rows than one flush can take.
         while self.check_flush(rows, build_bytes).is_err() && rows > LEAST_ROWS as u32 {
             rows = (rows - rows / 4).max(LEAST_ROWS as u32);
         }
@@ -118,7 +117,7 @@ impl<'m> UpdateNeeds<'m> {
         })
     }
 
-    /// What the caller has to give for builds to have so many bytes: what it is called, and how
+    /// The memory that the caller has to give for builds to have `build_bytes`: its name, and how
     /// much, in words.
     pub(super) fn named(&self, build_bytes: u64) -> Result<(&'static str, String)> {
         let words = |bytes: u64| format!("{bytes} B ({})", format_bytes(bytes));
@@ -137,12 +136,12 @@ impl<'m> UpdateNeeds<'m> {
         Ok(("build memory", least))
     }
 
-    /// What is not of builds, at least.
+    /// The least memory beside that of builds.
     fn beside_builds(&self) -> u64 {
         self.fixed + LEAST_ROWS * self.each
     }
 
-    /// Memory for updates of which builds get so many bytes where nobody gives these.
+    /// The memory for updates of which builds get `build_bytes` by default.
     fn whole(&self, build_bytes: u64) -> Result<u64> {
         let whole = build_bytes.saturating_add(self.beside_builds());
         if build_bytes <= self.flush_bytes()? {
@@ -151,13 +150,13 @@ impl<'m> UpdateNeeds<'m> {
         Ok(whole.max(build_bytes.saturating_mul(2)))
     }
 
-    /// The least that a flush takes.
+    /// The least memory of a flush.
     fn flush_bytes(&self) -> Result<u64> {
         let size = self.flush_size(LEAST_ROWS as u32);
         least_build_memory(&self.manifest.spec, size, self.limits)
     }
 
-    /// The least that a flush takes, and a merge of all rows there are and some that come.
+    /// The least memory that is enough for a flush, and for a merge of all rows and some to come.
     fn build_bytes(&self) -> Result<u64> {
         let nodes = u64::from(self.manifest.node_count()) + DEFAULT_ROWS;
         let is_unknown = self.manifest.calibration.curves.is_empty();
@@ -168,11 +167,11 @@ impl<'m> UpdateNeeds<'m> {
             calibration_queries: least_queries_if(is_unknown),
         };
         let merge = least_build_memory(&self.manifest.spec, size, self.limits);
-        // Where nothing is enough for a merge, there are flushes still.
+        // If no memory is enough for a merge, the index is still flushed.
         Ok(merge.unwrap_or(0).max(self.flush_bytes()?))
     }
 
-    /// What a flush of the usual number of rows takes, with some to spare.
+    /// The memory of a flush of the usual number of rows, with some to spare.
     fn usual_build_bytes(&self) -> Result<u64> {
         let mut limits = self.limits;
         limits.build_memory = BUILD_BYTES;
@@ -188,7 +187,7 @@ impl<'m> UpdateNeeds<'m> {
         check_addition(&self.manifest.spec, self.flush_size(rows), limits)
     }
 
-    /// A flush of so many rows. The first trains and measures.
+    /// The size of a flush of `rows` rows; the first flush trains and calibrates.
     fn flush_size(&self, rows: u32) -> AdditionSize {
         AdditionSize {
             rows,
@@ -233,7 +232,7 @@ impl<'m> UpdateNeeds<'m> {
     }
 }
 
-/// What so many rows of a delta are.
+/// The form of the rows of a delta.
 pub(super) fn row_form(spec: &IndexSpec, rows: u32) -> Result<RowForm> {
     let form = RowForm::new(kernels()?, spec.shape.vectors(), spec.shape.metric);
     let degree = spec.graph.max_degree();

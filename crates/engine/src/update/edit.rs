@@ -1,9 +1,9 @@
 //! Changes that depend on what rows are: of their attributes, and deletes of rows that match.
 //!
-//! Rows are read where they are, outside of the order that all changes share, and a batch does
-//! nothing where one of them is elsewhere when its turn comes: then they are read again. A row
-//! whose attributes change is put in anew with its vector, as an upsert does, so that log,
-//! recovery, flush and merge know one way in which rows change.
+//! Rows are read before their batch has its turn in the order of changes. If one of them moved by
+//! then, the batch does nothing, and the rows are read again. A row whose attributes change is put
+//! in anew with its vector, as by an upsert, so log, recovery, flush and merge know one kind of
+//! change.
 
 use std::sync::Arc;
 
@@ -24,17 +24,17 @@ use crate::source::{IdRead, NamedRows, TextSlice, check_document, check_kinds};
 /// Rows whose attributes are changed by one record at most.
 const RECORD_ROWS: usize = 64;
 
-/// What is done with rows.
+/// A change of rows.
 #[derive(Clone, Copy)]
 pub(super) struct RowChange<'c> {
-    /// The change of their attributes; they are deleted where absent.
+    /// The change of their attributes; `None` deletes the rows.
     pub(super) edit: Option<&'c Edit>,
-    /// What they must match at that time.
+    /// What rows must match when they change.
     pub(super) filter: Option<&'c Filter>,
     pub(super) durability: Durability,
 }
 
-/// What makes room for rows, and bytes of their attributes.
+/// Makes room for rows, and bytes of their attributes.
 pub(super) type MakeRoom<'m> = dyn FnMut((usize, u64)) -> Result<()> + 'm;
 
 /// Ids whose rows are changed next, and the names that those rows must have.
@@ -60,7 +60,7 @@ impl<'w> ChosenKeys<'w> {
         }
     }
 
-    /// The ids in order, each with the name that its row must have, if one.
+    /// The ids in order, each with the name that its row must have, if any.
     fn rows(self) -> impl Iterator<Item = (u64, Option<&'w str>)> {
         let name = move |at: usize| self.names.and_then(|names| names.get(at));
         let ids = self.ids.iter().enumerate();
@@ -68,7 +68,7 @@ impl<'w> ChosenKeys<'w> {
     }
 }
 
-/// Rows of a batch that is to be tried.
+/// The rows of a batch while it is made.
 #[derive(Default)]
 struct Attempt {
     ids: Vec<u64>,
@@ -77,7 +77,7 @@ struct Attempt {
     documents: Vec<RowDocument>,
     /// Bytes of the documents.
     bytes: u64,
-    /// Ids that it is about.
+    /// Ids that were looked at.
     done: usize,
     absent: u64,
 }
@@ -185,8 +185,9 @@ impl Common {
         Ok(())
     }
 
-    /// The batch that changes the first of some rows as they are now, if it changes any, of how
-    /// many, and how many there are not; none where a row cannot be read yet.
+    /// Tries to make a batch that changes the first of some rows; `None` if a row cannot be read
+    /// yet. Returns the batch, if it changes any row, the ids it is about, and how many of them no
+    /// row has.
     fn attempt(
         &self,
         wanted: ChosenKeys<'_>,
@@ -232,8 +233,8 @@ impl Common {
         Ok(Some(attempt.batch(operation, found)))
     }
 
-    /// A batch that puts rows with names in the places of those that have these names; it does
-    /// nothing where others took them since.
+    /// The batch, so that each row replaces the one with its name; it does nothing if another row
+    /// took the name meanwhile.
     ///
     /// # Errors
     /// `InvalidInput` where a row has the id of a name and not that name.
@@ -288,7 +289,7 @@ impl Attempt {
         true
     }
 
-    /// The batch, if there is something to do, how many ids it is about, and how many no row has.
+    /// The batch, if it changes any row, the ids it is about, and how many of them no row has.
     fn batch(self, operation: Operation, found: FoundPlaces) -> (Option<Batch>, usize, u64) {
         let (done, absent) = (self.done, self.absent);
         if self.ids.is_empty() {
@@ -302,7 +303,7 @@ impl Attempt {
     }
 }
 
-/// Attributes after a change, beside a vector of so many bytes in a delta of so many rows.
+/// Attributes after a change, if a delta has room for them.
 fn edited(
     json: Option<&[u8]>,
     edit: &Edit,
@@ -327,7 +328,7 @@ fn edited(
     Ok(document)
 }
 
-/// Whether a row with this document has a name, or none is asked for.
+/// Whether a row with this document has the name asked for, if any.
 fn has_name(json: Option<&[u8]>, name: Option<&str>) -> bool {
     name.is_none_or(|name| json.and_then(name_of).as_deref() == Some(name))
 }
@@ -336,7 +337,7 @@ fn name_of(json: &[u8]) -> Option<String> {
     split_row_name(json).ok()?.0
 }
 
-/// Rows that were found, to be read.
+/// Rows that were found and are to be read.
 struct FoundRows<'f> {
     found: &'f FoundPlaces,
     active: DeltaView,
@@ -361,7 +362,7 @@ impl<'f> FoundRows<'f> {
         }
     }
 
-    /// The attributes of all rows; none where a row has not come to its delta yet.
+    /// The attributes of all rows; `None` if a row is not in its delta yet.
     fn documents(&self, ids: &[u64]) -> Result<Option<Vec<RowDocument>>> {
         let mut documents = vec![None; ids.len()];
         let mut nodes = Vec::new();

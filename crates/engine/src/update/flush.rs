@@ -17,11 +17,11 @@ use crate::index::Version;
 use crate::manifest::SegmentEntry;
 use crate::source::{IdSlice, ResidentSlice, VectorSlice, keep_exactly};
 
-/// Merges for want of memory that a flush waits for at most: its own, and those of others.
+/// Merges for want of memory that a flush waits for at most, those of other callers included.
 const MERGES_FOR_FLUSH: usize = 3;
 
 impl Common {
-    /// Flushes the delta that is closed, if one is.
+    /// Flushes the closed delta, if there is one.
     pub(super) fn flush_closed(&self, progress: &dyn Progress) -> Result<()> {
         if self.commit.look(|state| state.frozen.is_some())? {
             self.flush(progress)?;
@@ -29,7 +29,7 @@ impl Common {
         Ok(())
     }
 
-    /// Flushes and merges in the thread that calls, unless somebody else did meanwhile.
+    /// Flushes and merges in the calling thread, unless another thread made room meanwhile.
     pub(super) fn make_room(&self, rows: (usize, u64)) -> Result<()> {
         let has_room = || self.commit.look(|state| state.has_room(rows));
         if has_room()? {
@@ -47,12 +47,12 @@ impl Common {
 
     /// Flushes everything that is acknowledged.
     pub(super) fn flush_all(&self, progress: &dyn Progress) -> Result<()> {
-        // One that is closed already was closed before.
+        // A delta that is closed already comes first.
         self.flush_closed(progress)?;
         self.flush(progress)
     }
 
-    /// Flushes the delta that is closed, or closes one.
+    /// Flushes the closed delta; if there is none, closes the open one and flushes that.
     fn flush(&self, progress: &dyn Progress) -> Result<()> {
         let flushed = self.flush_where_it_fits(progress);
         if flushed.is_err() {
@@ -61,8 +61,8 @@ impl Common {
         flushed
     }
 
-    /// Flushes into the segment that there is, or beside others. Where memory holds no version with
-    /// one more, all segments are merged first, in a design that leaves more.
+    /// Flushes into the one segment, or into a new one. If memory does not hold one more segment,
+    /// all are merged first, into a design that takes less.
     fn flush_where_it_fits(&self, progress: &dyn Progress) -> Result<()> {
         if self.flush_into_segment(progress)? {
             return Ok(());
@@ -81,7 +81,7 @@ impl Common {
         }
     }
 
-    /// Flushes beside the segments that there are.
+    /// Flushes into a new segment.
     fn flush_beside(&self, progress: &dyn Progress) -> Result<()> {
         let _turn = self.upkeep.turns.flush();
         let Some((frozen, floor)) = self.freeze()? else {
@@ -91,8 +91,8 @@ impl Common {
         let merges = self.upkeep.turns.try_merge();
         let (lease, version) = self.begin_build();
         let shape = self.index.shape();
-        // Between two turns: who has died so far has no row in the segment, who dies from now on is
-        // told by what the rows were taken from.
+        // Between two turns: rows that died so far are left out, and later deaths are told by the
+        // source of the rows.
         let take = |_: &mut State, _: &mut LogWriter| FromDelta::take(&frozen, shape.row_bytes());
         let (mut taken, vectors) = self.commit.exclusive(take)?;
         let rows = taken.ids().len() as u64;
@@ -125,8 +125,8 @@ impl Common {
         Ok(())
     }
 
-    /// Closes the delta, unless one is closed already that is not flushed yet. None when the files
-    /// that there are hold all there is.
+    /// The closed delta; closes the open one if there is none. `None` if the files hold all
+    /// changes.
     pub(super) fn freeze(&self) -> Result<Option<(Arc<Delta>, LogFloor)>> {
         let freeze = |state: &mut State, log: &mut LogWriter| -> Result<_> {
             if state.frozen.is_none() {
@@ -155,8 +155,8 @@ impl Common {
     }
 }
 
-/// Whether a segment is stored as f16 where that holds all its values exactly: in an index that has
-/// such segments or none, and not where `f32` was asked for or needed.
+/// Whether a new segment is stored as f16 if that holds all its values exactly: in an index that
+/// has no segments, or one that is stored so.
 fn narrows(version: &Version) -> bool {
     let segments = &version.manifest.segments;
     segments.is_empty() || segments.iter().any(SegmentEntry::is_narrowed)

@@ -1,4 +1,5 @@
-//! Neighbours of rows, looked for before the rows are put in, where the design links them.
+//! For designs that link new rows into a segment: their neighbours are searched for before the
+//! rows are put in.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -17,7 +18,7 @@ use crate::manifest::SegmentEntry;
 use crate::source::keep_exactly;
 use crate::spec::IndexSpec;
 
-/// Searches for neighbours that go on at the same time, at most.
+/// Searches for neighbours at the same time, at most.
 pub(super) const MOST_LINKS: u64 = 8;
 
 /// Turns to search for the neighbours of a row, as many at a time as there is memory for.
@@ -27,11 +28,11 @@ pub(super) struct LinkTurns {
     returned: Condvar,
 }
 
-/// One of them, until it is dropped.
+/// A turn, until it is dropped.
 struct LinkTurn<'t>(&'t LinkTurns);
 
 impl LinkTurns {
-    /// So many at a time, at least one.
+    /// `most` turns at a time, at least one.
     pub(super) fn new(most: u32) -> Self {
         Self {
             most: most.max(1),
@@ -59,8 +60,7 @@ impl Drop for LinkTurn<'_> {
     }
 }
 
-/// Bytes of a search for the neighbours of a row: vectors that it met, and those that are compared
-/// with each other.
+/// Bytes of a search for the neighbours of a row: vectors it met, and those that pruning compares.
 pub(super) fn link_bytes(spec: &IndexSpec, nodes: u32) -> u64 {
     if !spec.links_rows() {
         return 0;
@@ -73,8 +73,8 @@ pub(super) fn link_bytes(spec: &IndexSpec, nodes: u32) -> u64 {
 }
 
 impl Common {
-    /// Looks for the neighbours of the rows of a batch in the segment that they will go to; of none
-    /// where there is no such segment.
+    /// Searches for the neighbours of the rows of a batch, if there is a segment that they will go
+    /// to.
     ///
     /// # Errors
     /// As searches.
@@ -97,8 +97,8 @@ impl Common {
         Ok(())
     }
 
-    /// The list of a row: of the nodes that a search for it finds, those that pruning keeps; none
-    /// of a row that the segment cannot hold as it is.
+    /// The adjacency list of a row: the nodes that a search finds, pruned. Empty if the segment
+    /// cannot hold the row exactly.
     fn list_of(&self, version: &Version, entry: &SegmentEntry, row: &[u8]) -> Result<Vec<NodeId>> {
         let shape = self.index.shape();
         let (stored, held) = if entry.is_narrowed() {
@@ -131,8 +131,7 @@ impl Common {
     }
 }
 
-/// What `make` makes of each row, by up to `most` threads, which wait for the disk for the most
-/// part.
+/// Calls `make` for each row, on up to `most` threads, which mostly wait for the disk.
 fn each_at_once<T: Sync, R: Send>(
     most: usize,
     rows: &[T],
@@ -154,7 +153,7 @@ fn each_at_once<T: Sync, R: Send>(
         }
     };
     let mut all = thread::scope(|scope| {
-        // Where the system has no thread to give, the others do the work.
+        // If the system gives no more threads, the others do the work.
         let spawn = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
         let others: Vec<_> = (1..threads).filter_map(spawn).collect();
         let mut all = work();

@@ -31,18 +31,18 @@ pub(super) struct LivingPart {
     before: Vec<u32>,
 }
 
-/// Rows that lie in one window of nodes.
+/// Consecutive rows in one window of nodes.
 struct Stretch<'p> {
     part: &'p LivingPart,
     /// Nodes from the first row to the last.
     nodes: Range<u32>,
-    /// Rows, of all that are read.
+    /// Their places among the rows that are read.
     rows: Range<usize>,
 }
 
 impl LivingRows {
-    /// The rows of `segments` that live now: in the element type that all of them store, or in that
-    /// of `given`, the shape of the index.
+    /// The rows of `segments` that live now, in the element type that all of them store; if they
+    /// differ, in that of the index, `given`.
     pub(super) fn new(segments: &[Segment], given: VectorShape) -> Self {
         let mut shape = given;
         if let Some(first) = segments.first().map(|segment| segment.stored().element)
@@ -74,7 +74,7 @@ impl LivingRows {
         self.parts.first().map_or(0, |part| part.living().into())
     }
 
-    /// What they were taken from, once they are read.
+    /// Where they were taken from, once they are read.
     pub(super) fn into_taken(self) -> FromSegments {
         FromSegments(self.parts)
     }
@@ -133,7 +133,7 @@ impl LivingPart {
         }
     }
 
-    /// Tells the id of each row that died since the last time, once. Rows cannot be read
+    /// Calls `tell` with the id of each row that died since the last call. Rows cannot be read
     /// afterwards.
     pub(super) fn each_death(&self, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
         let Some(dead) = &self.segment.dead else {
@@ -148,7 +148,7 @@ impl LivingPart {
         Ok(())
     }
 
-    /// Living nodes before a node, if it lives.
+    /// How many living nodes precede a node, if it lives.
     fn rank(&self, node: NodeId) -> Option<u32> {
         if node.0 >= self.segment.node_count() || self.dead.contains(node) {
             return None;
@@ -187,8 +187,8 @@ impl LivingPart {
         self.before.last().copied().unwrap_or(0)
     }
 
-    /// The nodes of up to `most` living rows from row `row` of the part on, in one window, and how
-    /// many rows those are.
+    /// The nodes of up to `most` living rows from `row` on, as far as they lie in one window, and
+    /// how many rows those are.
     fn stretch(&self, row: u32, most: usize) -> Option<(Range<u32>, usize)> {
         let behind = self.before.partition_point(|before| *before <= row);
         let rows = most.min((self.before.get(behind)? - row) as usize);
@@ -196,7 +196,7 @@ impl LivingPart {
         Some((self.node_of(row)?.0..self.node_of(last)?.0 + 1, rows))
     }
 
-    /// The living nodes of a stretch, by their places in it.
+    /// The places of living nodes in a range of nodes.
     fn places(&self, nodes: &Range<u32>) -> impl Iterator<Item = usize> + '_ {
         let first = nodes.start;
         let living = nodes
@@ -242,7 +242,7 @@ impl KeptRows for LivingRows {
 }
 
 impl LivingRows {
-    /// Their attributes, where some have any.
+    /// Their attributes, if any row has some.
     pub(super) fn documents(&self) -> Option<&dyn DocumentsById> {
         let has_some = |part: &LivingPart| part.segment.attributes.is_some();
         self.parts

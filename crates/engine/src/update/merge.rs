@@ -18,11 +18,11 @@ use crate::manifest::SegmentEntry;
 use crate::resolve::Source;
 use crate::segment;
 
-/// Merges are looked for when one in so many rows died.
+/// The writer checks whether to merge when one more in so many rows died.
 const DYING_SHARE: u64 = 16;
 
 impl Common {
-    /// Flushes, and merges what is too much, or all.
+    /// Flushes, and merges segments that are too many, or all.
     pub(super) fn merge(&self, full: bool, progress: &dyn Progress) -> Result<MergeReport> {
         self.flush_all(progress)?;
         let _turn = self.upkeep.turns.merge();
@@ -35,7 +35,7 @@ impl Common {
         Ok(report)
     }
 
-    /// Merges while there are too many segments. Where memory is too small for that, they stay.
+    /// Merges while there are too many segments. If memory is too small for a merge, they stay.
     pub(super) fn merge_tiers(&self, progress: &dyn Progress) -> Result<()> {
         let _turn = self.upkeep.turns.merge();
         let mut report = MergeReport::default();
@@ -51,8 +51,8 @@ impl Common {
         }
     }
 
-    /// Merges all segments, so that less memory is enough for them, behind what is under way; not
-    /// where others committed a version after the `known` one. Whether there is another by then.
+    /// Merges all segments so that they take less memory, after the merge that is under way. Does
+    /// nothing if a version after `known` was committed. True if there is a newer version then.
     pub(super) fn merge_for_memory(&self, known: u64, progress: &dyn Progress) -> Result<bool> {
         let _turn = self.upkeep.turns.merge();
         let is_known = || self.index.version().manifest.generation == known;
@@ -62,8 +62,9 @@ impl Common {
         Ok(!is_known())
     }
 
-    /// Merges all segments into one of all that live, unless that is what there is, in the design
-    /// that is to be that of the index; `for_memory` that a flush lacks, or not.
+    /// Merges all segments into one of the living rows, in the new design if one is due. Does
+    /// nothing for a single segment that has no dead rows, was not patched and keeps its design.
+    /// `for_memory`: whether a flush lacks memory.
     fn merge_all(
         &self,
         for_memory: bool,
@@ -88,7 +89,7 @@ impl Common {
         to_merge(&version).is_empty() && !self.is_outgrown(&version) && !self.is_cut(&version)
     }
 
-    /// Whether many rows died since this was asked, and there is something to merge for it.
+    /// Whether many rows died since the last call, so that there is something to merge.
     pub(super) fn is_dying(&self) -> bool {
         let version = self.index.version();
         let (dead, nodes) = (version.dead_count(), u64::from(version.node_count()));
@@ -107,7 +108,7 @@ impl Common {
         drop(version);
         if is_due {
             match self.merge_all(is_cut, (report, progress)) {
-                // Some are merged as they are, where there is too little disk for that.
+                // If the disk is too small to merge all, some are merged.
                 Err(error) if is_refused(&error) => {}
                 outcome => outcome?,
             }
@@ -124,7 +125,7 @@ impl Common {
         }
     }
 
-    /// Merges segments, or as many of the smaller ones as memory and disk are enough for.
+    /// Merges segments: all of `chosen`, or as many of the smaller ones as memory and disk allow.
     fn merge_what_fits(
         &self,
         mut chosen: Vec<usize>,
@@ -149,8 +150,7 @@ impl Common {
         }
     }
 
-    /// Some segments of a version as a merge reads them, and their entries: it holds no caches
-    /// while others are searched in their place.
+    /// Segments of a version without their caches, as a merge reads them, and their entries.
     fn uncached(
         &self,
         version: &Version,
@@ -173,7 +173,7 @@ impl Common {
         Ok(uncached.into_iter().unzip())
     }
 
-    /// Merges segments, by their numbers: flushes meanwhile add others behind them.
+    /// Merges segments, given by number; flushes add others behind them meanwhile.
     fn merge_segments(
         &self,
         (chosen, for_memory): (&[usize], bool),
@@ -231,13 +231,13 @@ impl Common {
     }
 }
 
-/// Whether a merge did not begin, for want of memory or disk.
+/// Whether a merge was refused for want of memory or disk.
 fn is_refused(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NoSpace)
 }
 
-/// Whether the graphs of several segments with so many nodes are joined, of which so many live:
-/// where many died, what their neighbours have in common is better found anew.
+/// Whether the graphs of several segments are joined, with `nodes` nodes of which `living` live:
+/// if many died, a new graph is better.
 fn can_join(segments: &[SegmentEntry], (nodes, living): (u64, u64)) -> bool {
     let has_lists = |segment: &SegmentEntry| segment.spec.joins_lists();
     let few_died = (nodes - living) * DYING_SHARE <= nodes;

@@ -57,7 +57,7 @@ impl Writer {
         open: &OpenOptions,
         options: &UpdateOptions,
     ) -> Result<Self> {
-        // Before the lock, which would make a directory that is no index into something.
+        // Before the lock, whose file would be left in a directory that is no index.
         Manifest::read(vfs.as_ref(), dir)?;
         if options
             .latency_target
@@ -117,8 +117,8 @@ impl Writer {
 }
 
 impl WriterOpening<'_> {
-    /// Makes what was committed durable before what it replaced is removed: a writer may have been
-    /// killed between the two.
+    /// Makes the last commit durable before the files it replaced are removed: a writer may have
+    /// been killed in between.
     fn clean(&self) -> Result<()> {
         let synced = self.vfs.sync_dir(self.dir);
         synced.map_err(|error| Error::from(error).within(self.dir.display()))?;
@@ -128,7 +128,7 @@ impl WriterOpening<'_> {
         Ok(())
     }
 
-    /// Puts the pages of a journal in place, which its writer did not come to.
+    /// Puts the pages of a journal in place that a killed writer left.
     fn settle_pages(&mut self) -> Result<()> {
         let generation = self.manifest.generation + 1;
         let (vfs, dir) = (self.vfs.as_ref(), self.dir);
@@ -146,7 +146,7 @@ impl WriterOpening<'_> {
         self.clean()
     }
 
-    /// Refuses an index beside whose segments none with ids in records can be.
+    /// Refuses an index whose record pages have no room for ids, which new segments need.
     fn check_records(&self) -> Result<()> {
         let Some(first) = self.manifest.segments.first() else {
             return Ok(());
@@ -170,8 +170,8 @@ impl WriterOpening<'_> {
         wish.unwrap_or(self.manifest.memory_bytes)
     }
 
-    /// The first time: makes the tables of ids, begins a log, and says so in the manifest. Nothing
-    /// where that was done.
+    /// Before the first change: makes the tables of ids, begins a log, and commits both. `None` if
+    /// that was done.
     fn prepare(&mut self, index: &Index, division: &Division) -> Result<Option<LogWriter>> {
         if self
             .manifest

@@ -1,17 +1,17 @@
-//! How fast rows come while a delta that is closed is flushed.
+//! How fast rows come while a closed delta is flushed.
 //!
-//! Callers fill a delta faster than a flush empties one: without more they would be let in until
-//! the next one is full, and then wait for the rest of the flush at once. So the second half of a
-//! delta is filled over the time that the flush will take still, by what the last one took.
+//! Callers fill a delta faster than a flush empties one. Unpaced, they would fill the next delta,
+//! and then wait for the rest of the flush at once. So the second half of a delta is filled over
+//! the time that the flush still takes, as foretold by the last flush.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pageway_store::clock;
 
-/// Longest rest of a call: what is foretold may be wrong.
+/// Longest rest of a call, as a forecast may be wrong.
 const LONGEST: Duration = Duration::from_secs(1);
-/// What a flush takes still that takes longer than foretold, by what it took.
+/// A flush that is overdue is expected to take this share of its time so far in addition.
 const OVERDUE: f64 = 0.125;
 
 /// The pace of rows.
@@ -65,7 +65,7 @@ impl Pace {
         }
         let now = clock::now();
         let took = (now - closed).as_secs_f64();
-        // The first takes as long again, whenever it is asked.
+        // The first flush is expected to take as long again as it took so far.
         let foretold = state.each.map(|each| each * f64::from(flushed) - took);
         let left = foretold.unwrap_or(took).max(took * OVERDUE);
         let share = f64::from(rows) / f64::from(most.saturating_sub(filled).max(rows).max(1));

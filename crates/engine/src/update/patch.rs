@@ -1,4 +1,4 @@
-//! A flush into the segment that is there, where the design changes pages one by one.
+//! A flush into the one segment, for designs that change pages one by one.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
@@ -35,7 +35,7 @@ impl Taken for FromBoth {
     }
 }
 
-/// Rows on their way into a segment, and those that it has.
+/// New rows for a segment, and those that it has.
 struct TakenRows {
     delta: FromDelta,
     vectors: Vec<u8>,
@@ -47,16 +47,15 @@ pub(super) struct ComingRows<'r> {
     pub(super) vectors: Vec<u8>,
     pub(super) shape: VectorShape,
     pub(super) ids: &'r [u64],
-    /// Neighbours of each that are known.
+    /// Neighbours of each row that are known.
     pub(super) known: &'r [Vec<NodeId>],
-    /// Who is dead in the segment.
+    /// Dead nodes of the segment.
     pub(super) dead: &'r DeadSet,
 }
 
 impl Common {
-    /// Puts the rows of the delta into the segment that there is; false where that cannot be, and
-    /// nothing is done: also beside a merge, which may be of the segment, where changes wait for
-    /// room.
+    /// Puts the rows of the closed delta into the one segment. False if nothing was done: if the
+    /// segment cannot take them, or if a merge goes on and changes wait for room.
     pub(super) fn flush_into_segment(&self, progress: &dyn Progress) -> Result<bool> {
         if patched(&self.index.version()).is_none() {
             return Ok(false);
@@ -88,8 +87,8 @@ impl Common {
         Ok(true)
     }
 
-    /// The turn of a merge, behind what is under way; none where that goes on and changes wait for
-    /// room.
+    /// The turn to merge, once the merge under way has ended; `None` if it goes on and changes wait
+    /// for room.
     fn turn_of_merge(&self, progress: &dyn Progress) -> Result<Option<MutexGuard<'_, ()>>> {
         loop {
             let turn = self.upkeep.turns.try_merge();
@@ -101,8 +100,7 @@ impl Common {
         }
     }
 
-    /// Takes the rows of a delta, and notes who lives in a segment: between two turns, as for a
-    /// flush and for a merge.
+    /// Takes the rows of a delta and the living rows of a segment, between two turns.
     fn take_rows(&self, frozen: &Arc<Delta>, segment: &Segment) -> Result<TakenRows> {
         let shape = self.index.shape();
         let take = |_: &mut State, _: &mut LogWriter| {
@@ -117,7 +115,7 @@ impl Common {
         Ok(self.commit.exclusive(take)?)
     }
 
-    /// The segment with the rows of a delta; none where they cannot be put there.
+    /// The segment with the rows of a delta; `None` if it cannot take them.
     fn patch_delta(
         &self,
         version: &Version,
@@ -143,7 +141,7 @@ impl Common {
         self.patch(version, place, (rows, lease), progress)
     }
 
-    /// The segment with some rows; none where memory is too small for that, or it cannot hold them.
+    /// The segment with more rows; `None` if memory is too small, or it cannot hold them.
     pub(super) fn patch(
         &self,
         version: &Version,
@@ -152,7 +150,7 @@ impl Common {
         progress: &dyn Progress,
     ) -> Result<Option<Added>> {
         let limits = self.limits_of(version);
-        // Where nobody lives no search finds who would lead to the rows.
+        // A search among dead nodes alone finds no neighbours for the rows.
         let is_dead = coming.dead.len() >= segment.node_count();
         if is_dead || !self.patches_fit((version, entry), coming.ids.len() as u32, 0)? {
             return Ok(None);
@@ -181,8 +179,8 @@ impl Common {
         patch.write().map(Some)
     }
 
-    /// Whether memory is enough to put so many rows into a segment, which take `held` bytes of it
-    /// themselves where no delta has them. What is missing stands in `Changes` otherwise.
+    /// Whether memory is enough to put rows into a segment; rows that are in no delta take `held`
+    /// bytes of it. If not, `Changes` says what is missing.
     pub(super) fn patches_fit(
         &self,
         (version, entry): (&Version, &SegmentEntry),
@@ -221,7 +219,8 @@ impl Common {
     }
 }
 
-/// The segment that rows can be put into: the only one, with ids and without attributes.
+/// The segment that rows can be put into: it must be the only one, with ids and without
+/// attributes.
 pub(super) fn patched(version: &Version) -> Option<(&Segment, &SegmentEntry)> {
     let ([segment], [entry]) = (&version.segments[..], &version.manifest.segments[..]) else {
         return None;

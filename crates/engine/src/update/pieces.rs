@@ -1,4 +1,4 @@
-//! The rows of a call, cut into pieces that are a record of the log each.
+//! The rows of a call, cut into pieces: each is one record of the log.
 
 use std::collections::VecDeque;
 
@@ -13,18 +13,19 @@ use crate::error::{Error, MemoryLack, Result};
 use crate::source::{TextRead, check_document, check_kinds};
 use crate::update::record::Operation;
 
-/// Bytes of a record, about: a long call is several.
+/// Bytes of a record, about; a long call makes several.
 const RECORD_BYTES: usize = 256 << 10;
 /// Rows whose attributes are read at a time.
 const ROWS_AT_ONCE: usize = 16;
 
-/// What is left of the rows of a call. Holds the attributes of a record, and of a few rows more.
+/// The rows of a call that are in no piece yet. Holds the attributes of one record, and of a few
+/// rows more.
 pub(super) struct Pieces<'r> {
     rows: &'r Rows<'r>,
     row_bytes: usize,
-    /// Rows of a piece at most, and bytes of their attributes where there is more than one.
+    /// Rows of a piece at most, and bytes of their attributes; a single row may have more.
     most: (usize, u64),
-    /// Rows that are in pieces.
+    /// The first row that is in no piece yet.
     next: usize,
     /// Rows of all pieces.
     pub(super) count: usize,
@@ -33,7 +34,7 @@ pub(super) struct Pieces<'r> {
 }
 
 impl<'r> Pieces<'r> {
-    /// The pieces of rows for a delta that has at most so many.
+    /// The pieces of `rows`, for a delta of `capacity` rows.
     pub(super) fn new(rows: &'r Rows<'r>, capacity: u32) -> Self {
         let row_bytes = rows.shape.row_bytes();
         Self {
@@ -46,7 +47,7 @@ impl<'r> Pieces<'r> {
         }
     }
 
-    /// Whether all rows are one piece for sure.
+    /// Whether all rows surely fit one piece.
     pub(super) fn are_one(&self) -> bool {
         self.count <= self.most.0 && self.rows.attributes.is_none()
     }
@@ -112,7 +113,7 @@ impl<'r> Pieces<'r> {
     }
 }
 
-/// Rows of a record at most, and bytes of their attributes where there is more than one: an empty
+/// Rows of a record at most, and bytes of their attributes; a single row may have more. An empty
 /// delta has room for both.
 pub(super) fn most_of_record(row_bytes: usize, capacity: u32) -> (usize, u64) {
     let rows = (RECORD_BYTES / (row_bytes + 8)).clamp(1, (capacity as usize / 2).max(1));
@@ -120,12 +121,12 @@ pub(super) fn most_of_record(row_bytes: usize, capacity: u32) -> (usize, u64) {
     (rows, room.min(RECORD_BYTES as u64))
 }
 
-/// The attributes of a row as they are kept: none where the document is empty.
+/// The attributes of a row as they are stored; `None` if the document is empty.
 fn row_document(json: &[u8]) -> Result<RowDocument> {
     kept(&check_document(json)?)
 }
 
-/// A document as it is kept: none where it is empty.
+/// A document as it is stored; `None` if it is empty.
 pub(super) fn kept(document: &pageway_attributes::Document) -> Result<RowDocument> {
     if document.is_empty() {
         return Ok(None);
@@ -135,7 +136,7 @@ pub(super) fn kept(document: &pageway_attributes::Document) -> Result<RowDocumen
     Ok(Some(json.into()))
 }
 
-/// Refuses attributes that cannot be, and those of more or fewer rows, before any row is put in.
+/// Refuses attributes that are not valid, or of another number of rows, before any row is put in.
 /// Costs a pass over them.
 ///
 /// # Errors

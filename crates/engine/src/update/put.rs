@@ -1,5 +1,5 @@
-//! Changes on their way to the log: checked, cut into records, looked up, and told what became of
-//! them.
+//! The way of a change to the log: it is checked, cut into records, looked up in the segments and
+//! submitted.
 
 use std::sync::Arc;
 use std::thread;
@@ -20,11 +20,11 @@ use crate::source::{
     inspect_rows,
 };
 
-/// Ids that are deleted by one record.
+/// Ids that one record deletes at most.
 pub(super) const RECORD_IDS: usize = 8192;
-/// Work that a batch is taken for, where searches have a target.
+/// Time that a batch is taken to need, where searches have a latency target.
 const BATCH_TIME: Duration = Duration::from_millis(1);
-/// Memory that ids of a call are compared in.
+/// Memory for finding equal ids of a call.
 const UNIQUE_BYTES: u64 = 1 << 20;
 
 /// What is done with rows, and who can stop it.
@@ -32,11 +32,11 @@ pub(super) type How<'p> = (Operation, &'p dyn Progress);
 
 /// What became of a batch.
 pub(super) enum Submitted {
-    /// It was done.
+    /// It was applied.
     Done,
     /// There was no room for it: here it is again.
     Full(Box<Batch>),
-    /// A row was not where it expected it: here it is again.
+    /// A row was not where the batch expected it: here it is again.
     Moved(Box<Batch>),
 }
 
@@ -136,7 +136,7 @@ impl Common {
         Ok(())
     }
 
-    /// Lets searches go first that take longer than they are to.
+    /// Waits for searches that are over their latency target.
     fn admit(&self) {
         let rest = self.index.rest_after(BATCH_TIME, 0.0).unwrap_or_default();
         if !rest.is_zero() {
@@ -144,8 +144,8 @@ impl Common {
         }
     }
 
-    /// Lets rows come no faster than they are flushed, where a delta is half full behind one that
-    /// is closed.
+    /// Lets rows come no faster than they are flushed, once the open delta is half full while
+    /// another is flushed.
     fn pace(&self, rows: usize) -> Result<()> {
         let pace = &self.upkeep.pace;
         if !pace.is_set() {
@@ -210,7 +210,7 @@ impl Common {
         Ok(Submitted::Done)
     }
 
-    /// Looks for the rows of a batch in the segments, outside of the order that all changes share.
+    /// Looks up the ids of a batch in the segments, before it has its turn in the order of changes.
     fn look_up(&self, batch: &mut Batch) -> Result<()> {
         if batch.ids.is_empty() {
             return Ok(());
@@ -244,7 +244,7 @@ impl Common {
         Ok(sum)
     }
 
-    /// Refuses ids that rows have, of a call that is too long for one record.
+    /// Refuses ids that rows have, of a call of several records, before its first record.
     fn refuse_live(&self, ids: &[u64]) -> Result<()> {
         for ids in ids.chunks(RECORD_IDS) {
             let live = |state: &mut State| -> Result<Option<u64>> {
@@ -309,7 +309,7 @@ impl Common {
     }
 }
 
-/// Refuses ids that come twice, and the one that stands for none.
+/// Refuses ids that come twice, and the one that stands for no id.
 pub(super) fn check_ids(ids: &[u64]) -> Result<()> {
     check_unique(&IdSlice(ids), UNIQUE_BYTES)
 }

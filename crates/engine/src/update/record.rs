@@ -11,7 +11,7 @@ use crate::delta::RowDocument;
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::check_document;
 
-/// Says in a head that attributes follow the vectors.
+/// The value of `parts` if attributes follow the vectors.
 const HAS_ATTRIBUTES: u8 = 1;
 
 /// Bytes in front of the ids.
@@ -20,11 +20,11 @@ pub(super) const HEAD_BYTES: usize = 8;
 /// What is done with the rows of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Operation {
-    /// They come in; their ids are new.
+    /// Rows come in; their ids are new.
     Insert,
-    /// They come in, in place of those of their ids.
+    /// Rows come in and replace those with their ids.
     Upsert,
-    /// They go.
+    /// Rows go.
     Delete,
 }
 
@@ -45,7 +45,7 @@ impl Operation {
     }
 }
 
-/// What stands in front of the vectors of a record, behind which attributes follow if so.
+/// The bytes of a record in front of its vectors.
 pub(super) fn head(operation: Operation, ids: &[u64], has_attributes: bool) -> Vec<u8> {
     let mut bytes = vec![operation.code(), u8::from(has_attributes), 0, 0];
     bytes.extend((ids.len() as u32).to_le_bytes());
@@ -53,7 +53,7 @@ pub(super) fn head(operation: Operation, ids: &[u64], has_attributes: bool) -> V
     bytes
 }
 
-/// What stands behind the vectors: nothing where there are no attributes.
+/// The bytes of a record behind its vectors: the attributes, if there are any.
 pub(super) fn tail(documents: &[RowDocument]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for document in documents {
@@ -70,7 +70,7 @@ pub(super) struct LogRecord<'r> {
     pub(super) operation: Operation,
     pub(super) ids: Vec<u64>,
     pub(super) rows: &'r [u8],
-    /// Of each row, or of none.
+    /// Of each row, or empty.
     pub(super) documents: Vec<RowDocument>,
 }
 
@@ -124,7 +124,7 @@ impl<'r> LogRecord<'r> {
     }
 }
 
-/// The attributes of so many rows, of bytes that hold them and nothing else.
+/// The attributes of `count` rows, which are all of `bytes`.
 fn read_documents(count: usize, mut bytes: &[u8]) -> Result<Vec<RowDocument>> {
     let mut documents = Vec::with_capacity(count.min(bytes.len() / 4));
     for _ in 0..count {

@@ -1,5 +1,5 @@
-//! The design of an index chosen anew as all of its rows are merged: forms and codes are what the
-//! memory affords for as many rows as there are, not for those that were once expected.
+//! The design of an index, chosen anew when all of its rows are merged: with the form and code
+//! length that memory affords for the rows there are, not for those expected at first.
 
 use super::common::Common;
 use super::tiers::USUAL_SEGMENTS;
@@ -13,12 +13,12 @@ use crate::options::BuildOptions;
 use crate::resolve;
 use crate::spec::IndexSpec;
 
-/// Longer or shorter codes are worth a new training from one in so many bytes on.
+/// Codes are trained anew if their length would differ by one in so many bytes or more.
 const LONGER_SHARE: u64 = 8;
-/// Segments beside the largest have one row for so many of all, at most.
+/// Segments beside the largest have one in so many of all rows, at most.
 const FLUSHED_SHARE: u32 = 8;
-/// Rows that a design has room for beside those that live, one for so many. Where more come, fewer
-/// queries are in flight, until all segments are merged.
+/// A design has room for one more row per so many living ones. If more come, fewer queries are in
+/// flight until all segments are merged.
 const ROOM_SHARE: u64 = 8;
 
 /// A design that is to take the place of that of an index.
@@ -30,28 +30,27 @@ pub(super) struct Redesign {
 }
 
 impl Common {
-    /// The design to merge all segments of a version into, where it is to be another.
+    /// The new design to merge all segments of a version into; `None` if the design stays.
     ///
-    /// It stays where it is one that memory affords for the rows that live and was enough for the
-    /// nodes that there are, and not much less than it affords for all rows that there may be until
-    /// the next such merge. It stays too where none can be chosen. Where the merge is `for_memory`
-    /// that a flush lacks, it stays only if it leaves some for the next flushes.
+    /// It stays if memory affords it for the living rows, held it for the nodes there are, and does
+    /// not afford much more for the rows expected until the next such merge. It also stays if no
+    /// other can be chosen. If a flush lacks memory, `for_memory`, it stays only if it leaves some
+    /// for the next flushes.
     pub(super) fn redesign(&self, version: &Version, for_memory: bool) -> Option<Redesign> {
         let wish = version.manifest.wish.as_ref()?;
         let chosen = self.chosen_anew(version, (wish, for_memory));
         chosen.unwrap_or_default()
     }
 
-    /// Whether codes are so long for the nodes that there are, dead ones included, that memory no
-    /// longer holds much of what its design keeps beside them, and a merge of all can choose
-    /// shorter ones.
+    /// Whether the codes of all nodes, dead ones included, leave too little memory for what the
+    /// design keeps beside them, and a merge of all can choose shorter ones.
     pub(super) fn is_outgrown(&self, version: &Version) -> bool {
         let wish = version.manifest.wish.as_ref();
         let is_crowded = |wish| self.is_crowded(version, wish);
         version.segments.len() > 1 && wish.is_some_and(is_crowded) && self.can_redesign(version)
     }
 
-    /// Whether memory no longer holds all lists, and would hold those of the rows that live.
+    /// Whether memory holds not all lists, but would hold those of the living rows.
     pub(super) fn is_cut(&self, version: &Version) -> bool {
         let manifest = &version.manifest;
         let lacks_lists = |own: &Segment| own.shape.lacks_lists();
@@ -75,7 +74,7 @@ impl Common {
         }
     }
 
-    /// Whether codes are longer by much than those that would be chosen for as many nodes.
+    /// Whether codes are much longer than those that would be chosen for as many nodes.
     fn is_crowded(&self, version: &Version, wish: &DesignWish) -> bool {
         let manifest = &version.manifest;
         let memory = self.memory_at_hand(manifest);
@@ -89,8 +88,8 @@ impl Common {
         is_alike(&own, &dense) && code_bytes(&own, nodes) > afforded + afforded / LONGER_SHARE
     }
 
-    /// Memory of searches for so many nodes: what it was where somebody gave bytes, the share that
-    /// was given, or the usual one, which is never less than before.
+    /// Memory of searches for `nodes` nodes: the bytes or the share that the caller gave; otherwise
+    /// the default, but never less than before.
     pub(super) fn search_memory(&self, manifest: &Manifest, nodes: u64) -> u64 {
         let known = manifest.memory_bytes;
         let free = |wish: &&DesignWish| self.index.has_memory_of_its_own() && !wish.bounds_memory();
@@ -159,7 +158,7 @@ impl Common {
     }
 }
 
-/// Chooses designs by the wish that an index was made with, and a memory of searches.
+/// Chooses designs by the wish that the index was made with and the memory of searches.
 struct Chooser<'m> {
     manifest: &'m Manifest,
     options: BuildOptions,
@@ -174,7 +173,7 @@ impl Chooser<'_> {
         Ok(self.shaped(spec, nodes))
     }
 
-    /// The same with a few segments beside it, where there are to be any.
+    /// The same with the usual smaller segments beside it, if there are to be any.
     fn beside_others(&self, nodes: u32) -> Result<IndexSpec> {
         if self.manifest.spec.patches_pages() {
             return self.alone(nodes);
@@ -185,7 +184,7 @@ impl Chooser<'_> {
         Ok(self.shaped(spec, nodes))
     }
 
-    /// A design for vectors as they are given.
+    /// The design with the shape of the vectors as they are given.
     fn shaped(&self, mut spec: IndexSpec, nodes: u32) -> IndexSpec {
         spec.shape = self.manifest.spec.shape;
         added_spec(&spec, nodes)

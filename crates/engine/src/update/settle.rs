@@ -1,5 +1,5 @@
-//! Pages from a journal to where they belong, where a design overwrites, once nobody reads what
-//! they are written over.
+//! For designs that overwrite pages: moves pages from a journal to their places, once no search
+//! reads what they replace.
 
 use std::sync::{Mutex, PoisonError, Weak};
 use std::thread::sleep;
@@ -13,24 +13,23 @@ use crate::error::Result;
 use crate::execution::{LoadedSegment, Segment};
 use crate::resolve::Source;
 
-/// How long searches that began before are waited for.
+/// How often to check whether earlier searches have ended.
 const WAITS: u32 = 100;
 const WAIT: Duration = Duration::from_millis(2);
 
-/// Segments as they were before pages of them were written to a journal, as long as anybody reads
-/// them.
+/// Segments whose pages a journal is to replace, as long as a search reads them.
 #[derive(Default)]
 pub(super) struct FormerSegments(pub(super) Mutex<Vec<Weak<LoadedSegment>>>);
 
 impl FormerSegments {
-    /// Takes note of one that is about to be replaced.
+    /// Notes a segment that is about to be replaced.
     pub(super) fn note(&self, segment: &Segment) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|segment| segment.strong_count() > 0);
         known.push(segment.downgrade());
     }
 
-    /// Whether nobody reads any of them, soon.
+    /// Whether no search reads any of them; waits for a while.
     fn are_gone(&self) -> bool {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..WAITS {
@@ -44,7 +43,7 @@ impl FormerSegments {
     }
 }
 
-/// Rows that nothing was done to.
+/// A source whose rows do not die.
 struct Unchanged;
 
 impl Taken for Unchanged {
@@ -54,8 +53,8 @@ impl Taken for Unchanged {
 }
 
 impl Common {
-    /// Puts the pages of a journal in place, if there is one and nobody reads what they are written
-    /// over; else they stay until the next flush. The caller has the turns of flush and merge.
+    /// Puts the pages of a journal in place, if there is one and no search reads what they replace;
+    /// otherwise they stay until the next flush. The caller holds the turns to flush and to merge.
     pub(super) fn settle_pages(&self) -> Result<()> {
         let (lease, version) = self.begin_build();
         let mut segments = version.manifest.segments.iter().enumerate();

@@ -14,7 +14,7 @@ impl Common {
     /// Makes a copy of the index in the directory `dir`.
     pub(super) fn snapshot(&self, dir: &Path, progress: &dyn Progress) -> Result<()> {
         self.flush_all(progress)?;
-        // What is committed stays while it is copied, and no page is written over.
+        // No commit removes a file while it is copied, and no page is overwritten.
         let _turn = self.upkeep.turns.flush();
         let _maintenance = self.upkeep.maintenance();
         let manifest = Manifest::read(self.vfs.as_ref(), &self.dir)?;
@@ -46,7 +46,7 @@ impl Common {
         copy.commit(self.vfs.as_ref(), dir)
     }
 
-    /// Links a file, or copies it where it is written over or there are no links.
+    /// Links a file; copies it if it may be overwritten, or the file system has no links.
     fn take_over(&self, dir: &Path, file: &FileEntry) -> Result<()> {
         let (from, to) = (self.dir.join(&file.name), dir.join(&file.name));
         let failed = |error| Error::from(error).within(to.display());

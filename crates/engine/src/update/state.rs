@@ -1,4 +1,4 @@
-//! What changes go through, one batch after the other, in the order of the log.
+//! The state that changes go through, one batch after the other, in the order of the log.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -23,27 +23,27 @@ pub(super) enum Place {
     Delta { frozen: bool, row: u32 },
 }
 
-/// What was found of ids before their batch had its turn.
+/// Places of the ids of a batch in segments, looked up before its turn.
 pub(super) struct Known {
-    /// Number of the version that was looked through.
+    /// Number of the version that was searched.
     pub(super) version: u64,
     /// Segment and node of each id, where one has it.
     pub(super) places: Vec<Option<(usize, NodeId)>>,
 }
 
-/// Changes of one caller: at most a record of the log.
+/// Changes of one caller that make one record of the log.
 pub(super) struct Batch {
     pub(super) operation: Operation,
-    /// None where the index gives them.
+    /// Empty if the index gives them.
     pub(super) ids: Vec<u64>,
-    /// How many rows.
+    /// Number of rows.
     pub(super) count: u32,
     pub(super) rows: Vec<u8>,
     /// Attributes of each row; empty where none has any.
     pub(super) documents: Vec<RowDocument>,
-    /// Where rows of the ids are in the segments of a version, looked up before.
+    /// Places of the ids in segments, looked up before its turn.
     pub(super) known: Option<Known>,
-    /// Neighbours of its rows in the segment, looked for before.
+    /// Neighbours of its rows in the segment, searched for before its turn.
     pub(super) links: Option<RowLinks>,
     /// Where the rows must be for the batch to do anything.
     pub(super) expected: Option<FoundPlaces>,
@@ -60,7 +60,7 @@ pub(super) struct FoundPlaces {
     pub(super) places: Vec<Option<Place>>,
 }
 
-/// What a batch does, once that is decided.
+/// What a batch does, as decided in its turn.
 #[derive(Default)]
 struct Effect {
     kills: Vec<Place>,
@@ -91,7 +91,7 @@ pub(super) struct Done {
 }
 
 impl Batch {
-    /// A batch that is not decided yet.
+    /// A batch before its turn.
     pub(super) fn new(operation: Operation, (ids, count): (Vec<u64>, u32), rows: Vec<u8>) -> Self {
         Self {
             operation,
@@ -114,7 +114,7 @@ impl Batch {
         self
     }
 
-    /// The same, if the rows are where they were found.
+    /// The same, to be applied only if the rows are still where they were found.
     pub(super) fn with_expected(mut self, found: FoundPlaces) -> Self {
         self.expected = Some(found);
         self
@@ -137,20 +137,20 @@ impl Batch {
 /// The index as changes see it.
 pub(super) struct State {
     pub(super) version: Arc<Version>,
-    /// Of each segment of the version.
+    /// One for each segment of the version.
     pub(super) lookups: Vec<Arc<IdLookup>>,
     pub(super) active: Arc<Delta>,
-    /// Closed, and not flushed yet: with the last record that is in it.
+    /// The delta that is closed and not flushed yet, with the last record in it.
     pub(super) frozen: Option<(Arc<Delta>, LogFloor)>,
-    /// Living rows of both deltas, those of batches that are decided and not published included.
+    /// Living rows of both deltas, by id, including those of decided batches not published yet.
     delta_ids: HashMap<u64, (bool, u32)>,
-    /// Rows of the last delta, likewise.
+    /// Rows of the open delta, including those of decided batches.
     pub(super) active_rows: u32,
     /// Bytes of their attributes.
     active_documents: u64,
-    /// Rows that it may have; attributes take the room of as many as would be as large.
+    /// Rows that a delta may have; attributes count as the rows that take as many bytes.
     pub(super) capacity: u32,
-    /// Nodes that batches will kill which are decided and not published.
+    /// Nodes that decided batches, not published yet, will kill.
     dying: HashSet<(usize, u32)>,
     pub(super) next_id: u64,
     /// Why nothing may change any more.
@@ -196,7 +196,7 @@ impl State {
         u64::from(self.active_rows) + rows as u64 + documents <= self.capacity.into()
     }
 
-    /// Where the living rows of some ids are, of which it is known where segments have them.
+    /// Where the living rows of some ids are; `known` are their places in segments.
     pub(super) fn found(&self, ids: &[u64], known: &[Option<(usize, NodeId)>]) -> FoundPlaces {
         let places = ids.iter().zip(known);
         FoundPlaces {
@@ -207,13 +207,13 @@ impl State {
         }
     }
 
-    /// The deltas, the one that is closed first.
+    /// The deltas; the closed one comes first.
     pub(super) fn deltas(&self) -> Vec<Arc<Delta>> {
         let frozen = self.frozen.iter().map(|(delta, _)| delta);
         frozen.chain([&self.active]).cloned().collect()
     }
 
-    /// Turns to a version; the frozen delta is in its segments now where `flushed`.
+    /// Turns to a version; if `flushed`, its segments hold the rows of the frozen delta.
     pub(super) fn turn_to(
         &mut self,
         (version, lookups): (Arc<Version>, Vec<Arc<IdLookup>>),
@@ -236,7 +236,7 @@ impl State {
         Ok(self.living(id, found))
     }
 
-    /// The same, where it is known which node of the segments has the id.
+    /// The same, if the node of the segments with this id is known.
     fn living(&self, id: u64, found: Option<(usize, NodeId)>) -> Option<Place> {
         if let Some(&(frozen, row)) = self.delta_ids.get(&id) {
             return Some(Place::Delta { frozen, row });
@@ -251,7 +251,7 @@ impl State {
         Ok(self.find(id)?.is_some())
     }
 
-    /// The ids of so many rows that come without.
+    /// Ids for `count` rows that come without.
     ///
     /// # Errors
     /// `InvalidInput` where there are not so many left below those of names.
@@ -267,8 +267,8 @@ impl State {
         Ok(self.next_id..end)
     }
 
-    /// Decides what a batch does, and notes it for those that follow. Nothing is noted of one that
-    /// is refused.
+    /// Decides what a batch does, and notes it for the batches that follow. A refused batch changes
+    /// nothing.
     fn decide(&mut self, batch: &mut Batch) -> std::result::Result<(), Refusal> {
         if let Some(why) = &self.failed {
             return Err(Refusal::Because(Error::new(
@@ -314,7 +314,7 @@ impl State {
         Ok(())
     }
 
-    /// Notes what a decided batch does, for those that are decided before it is published.
+    /// Notes what a decided batch does, for batches that are decided before it is published.
     fn note(&mut self, batch: &Batch) {
         for kill in &batch.effect.kills {
             if let Place::Segment(segment, node) = kill {
@@ -337,7 +337,7 @@ impl State {
         }
     }
 
-    /// Makes a decided batch visible: first what comes, then the deaths of what it replaces.
+    /// Makes a decided batch visible: first its rows, then the deaths of those they replace.
     fn apply(&mut self, batch: &Batch) -> Done {
         let active = Arc::clone(&self.active);
         let _changing = active.changing();
@@ -389,9 +389,9 @@ impl State {
         }
     }
 
-    /// Does again what a record says, the one behind `last`. Closes the delta where it is full, so
-    /// that a flush has no more rows than a delta may have; of more than two deltas the last has
-    /// what is left.
+    /// Applies a record of the log again, the one after `last`. Closes the delta if it is full, so
+    /// that a flush has no more rows than a delta may have; there are at most two deltas, and the
+    /// second takes all that is left.
     ///
     /// # Errors
     /// `Io` or `Corrupt` as tables of ids are.

@@ -1,5 +1,5 @@
-//! What has changed in an index that nobody needs to open: read off its manifest, its dead sets
-//! and its log.
+//! A summary of the changes of an index, read from its manifest, dead sets and log without opening
+//! it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,11 +40,11 @@ pub struct LogSummary {
     pub files: Vec<LogFileSummary>,
     /// The last record that is recovered, or the floor where that is later.
     pub last: u64,
-    /// Records that are made again when the index is next opened to be changed.
+    /// Records that are replayed when the index is next opened to be changed.
     pub records: u64,
     /// Their bytes.
     pub record_bytes: u64,
-    /// Whether its writer ended in peace: else it runs, or crashed.
+    /// Whether its writer closed it; otherwise the writer runs, or crashed.
     pub closed: bool,
     /// Damage that keeps the index from being changed, in words.
     pub damage: Option<String>,
@@ -56,7 +56,7 @@ pub struct LogSummary {
 pub struct ChangeSummary {
     /// The last record of the log whose change is in files.
     pub floor: u64,
-    /// Dead rows of each segment, as far as files know.
+    /// Dead rows of each segment, by its dead set on disk.
     pub dead: Vec<u32>,
     /// Their share of all rows of segments.
     pub dead_share: f64,
@@ -64,11 +64,10 @@ pub struct ChangeSummary {
     pub calibrated_rows: u64,
     /// Rows that came to segments and rows of segments that went since.
     pub changed_rows: u64,
-    /// How many times that of training the error of codes is, of the rows that quantizers were not
-    /// trained on, mean; 1 where there are none.
+    /// Mean code error of rows that quantizers were not trained on, as a multiple of that of
+    /// training; 1 if there are no such rows.
     pub code_drift: f64,
-    /// Bytes of files that no manifest names yet: of a flush or merge that is under way, or was
-    /// killed.
+    /// Bytes of files that no manifest names: of a flush or merge that is under way, or was killed.
     pub unfinished_bytes: u64,
     /// The log; a copy has none before it is changed itself.
     pub log: Option<LogSummary>,
@@ -119,8 +118,8 @@ fn dead_counts(vfs: &dyn Vfs, dir: &Path, manifest: &Manifest) -> Result<Vec<u32
     manifest.segments.iter().map(count).collect()
 }
 
-/// Bytes of the files in `dir` that are of an index, and not of this manifest. One that goes
-/// meanwhile counts for nothing.
+/// Bytes of the index files in `dir` that this manifest does not name. Files that vanish meanwhile
+/// do not count.
 fn unfinished_bytes(vfs: &dyn Vfs, dir: &Path, manifest: &Manifest) -> Result<u64> {
     let known = manifest.files();
     let names = vfs.list(dir);

@@ -1,5 +1,5 @@
-//! Rows that a segment is made of, and which of them die while it is made: nothing notes deaths
-//! meanwhile, they are the difference between what lived then and what lives now.
+//! Rows that a segment is made of, and which of them die while it is made. No list of deaths is
+//! kept: they are the difference between the rows that lived then and those that live now.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::build::DocumentsById;
 use crate::delta::{Delta, DeltaView, Numbering};
 use crate::error::Result;
 
-/// Bytes of a row of a delta that is being flushed, beside its vector: number and id, once more for
-/// its attributes.
+/// Bytes of a delta's row that is being flushed, beside its vector: its number and id, and a second
+/// copy of both for its attributes.
 pub(super) const TAKEN_BYTES: u64 = 24;
 
 /// Where the rows of a segment were taken from.
 pub(super) trait Taken {
-    /// Tells the id of each row that died since it was taken, once.
+    /// Calls `tell` once with the id of each row that died since it was taken.
     ///
     /// # Errors
     /// Those of `tell` and of reading ids.
     fn each_death(&mut self, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()>;
 }
 
-/// Rows of a closed delta, by their numbers, ascending.
+/// Rows of a closed delta, by ascending numbers.
 pub(super) struct FromDelta {
     delta: Arc<Delta>,
     rows: Vec<u32>,
@@ -77,7 +77,8 @@ impl FromDelta {
         })
     }
 
-    /// The neighbours that inserts found of each among these nodes; none where that is to be done.
+    /// The neighbours that inserts found for each row, in this numbering; empty if they are to be
+    /// searched for.
     pub(super) fn lists(&self, numbering: Numbering) -> Vec<Vec<NodeId>> {
         self.delta.lists(&self.rows, numbering)
     }

@@ -1,21 +1,21 @@
-//! Which segments are merged: as many of a size as make one of the next, those that have mostly
-//! died, and all of them once much of the index is not in the largest.
+//! Which segments are merged: several of a size class into one of the next, segments with many
+//! dead rows, and all of them once much of the index is outside the largest.
 
 use crate::execution::Segment;
 
-/// Segments of a size that are merged into one.
+/// Segments of a size class that are merged into one.
 const FAN_IN: usize = 4;
-/// Segments of a size beside the largest, until they are merged.
+/// Segments of a size class beside the largest, before they are merged.
 pub(super) const USUAL_SEGMENTS: u32 = FAN_IN as u32 - 1;
 /// A segment is made anew when one in so many of its rows died.
 const DEAD_SHARE: u64 = 4;
-/// Percent of the living rows that changed since the largest segment was made, from which on all
-/// segments become one. More leaves recall behind that of a fresh build, fewer writes more.
+/// All segments become one when this percentage of the living rows changed since the largest was
+/// made. A higher one costs recall against a fresh build; a lower one writes more.
 const CHANGED_PERCENT: u64 = 28;
 
 /// The same where the lists of the largest are kept, which makes a merge cheaper.
 const REWRITTEN_PERCENT: u64 = 38;
-/// Segments that there are at most then, between merges.
+/// Segments of such a design, at most; if there are more, all are merged.
 const MOST_SEGMENTS: usize = 12;
 
 /// A segment that was patched is written anew when one in so many rows came or died since it was.
@@ -51,9 +51,9 @@ impl Tier {
     }
 }
 
-/// The segments to merge next, by their numbers; none when all is well.
+/// The numbers of the segments to merge next; empty if there is nothing to merge.
 pub(super) fn choose(tiers: &[Tier]) -> Vec<usize> {
-    if is_changed(tiers) {
+    if has_changed(tiers, CHANGED_PERCENT) {
         return (0..tiers.len()).collect();
     }
     let mut classes: Vec<u32> = tiers.iter().map(|tier| tier.class()).collect();
@@ -62,7 +62,7 @@ pub(super) fn choose(tiers: &[Tier]) -> Vec<usize> {
     for class in classes {
         let of_class = tiers.iter().filter(|tier| tier.class() == class);
         if of_class.count() >= FAN_IN {
-            // Smaller ones cost little more.
+            // Smaller segments add little to the cost.
             let own = tiers
                 .iter()
                 .enumerate()
@@ -74,8 +74,8 @@ pub(super) fn choose(tiers: &[Tier]) -> Vec<usize> {
     first.into_iter().collect()
 }
 
-/// The same where the lists of the largest segment are kept: all segments, so that only new rows
-/// are linked, or one of which much died.
+/// The same for designs that keep the lists of the largest segment: all segments, so that only new
+/// rows are linked, or a segment with many dead rows.
 pub(super) fn choose_all(tiers: &[Tier]) -> Vec<usize> {
     if tiers.len() > MOST_SEGMENTS || has_changed(tiers, REWRITTEN_PERCENT) {
         return (0..tiers.len()).collect();
@@ -84,8 +84,8 @@ pub(super) fn choose_all(tiers: &[Tier]) -> Vec<usize> {
     first.into_iter().collect()
 }
 
-/// The same where new rows go into the one segment, which was built of so many nodes: all segments
-/// where there are several, or that one when a fifth of it is new or dead.
+/// The same for designs that put new rows into the one segment, `built` of so many nodes: all
+/// segments if there are several, or the one when a fifth of it is new or dead.
 pub(super) fn choose_patched(tiers: &[Tier], built: u64) -> Vec<usize> {
     let [own] = tiers else {
         return (0..tiers.len()).collect();
@@ -97,7 +97,8 @@ pub(super) fn choose_patched(tiers: &[Tier], built: u64) -> Vec<usize> {
     Vec::new()
 }
 
-/// Whether the first segment takes the rows of all others: so few that it is not written anew.
+/// Whether the first segment takes the rows of all others, because they are too few to write it
+/// anew.
 pub(super) fn is_absorbed(tiers: &[Tier], built: u64) -> bool {
     let [own, others @ ..] = tiers else {
         return false;
@@ -110,11 +111,8 @@ pub(super) fn is_absorbed(tiers: &[Tier], built: u64) -> bool {
     came > 0 && own.living() > 0 && choose_patched(&[grown], built).is_empty()
 }
 
-/// Whether much of an index of several segments is new, or died, since the largest was made.
-fn is_changed(tiers: &[Tier]) -> bool {
-    has_changed(tiers, CHANGED_PERCENT)
-}
-
+/// Whether this percentage of the living rows came or died since the largest of several segments
+/// was made.
 fn has_changed(tiers: &[Tier], percent: u64) -> bool {
     let Some(largest) = tiers.iter().max_by_key(|tier| tier.living()) else {
         return false;
@@ -250,7 +248,7 @@ mod tests {
                 }
                 tiers.push(tier(each, 0));
                 written += settle(&mut tiers);
-                prop_assert!(!is_changed(&tiers) && tiers.len() <= 36, "{tiers:?}");
+                prop_assert!(!has_changed(&tiers, CHANGED_PERCENT) && tiers.len() <= 36, "{tiers:?}");
             }
             prop_assert!(written <= 9 * each * places.len() as u64);
         }

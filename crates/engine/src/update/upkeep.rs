@@ -1,4 +1,4 @@
-//! What flushes, merges and checkpoints know of each other.
+//! The state that flushes, merges and checkpoints share.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -28,9 +28,9 @@ pub(super) struct Turns {
     merge: Mutex<()>,
 }
 
-/// What checkpoints know of each other.
+/// The state that one checkpoint leaves for the next.
 pub(super) struct Maintenance {
-    /// Dead rows of each segment that its file knows, by the name of its records.
+    /// Dead rows in the dead set file of each segment, by the name of its record file.
     pub(super) persisted: HashMap<String, u32>,
 }
 
@@ -56,14 +56,15 @@ pub(super) struct Builds {
     under_way: Vec<(u64, Vec<String>)>,
 }
 
-/// A segment that is being made: its files stay, and those that it is made of.
+/// Keeps the files of a segment that is being made, and those it is made from, until it is
+/// dropped.
 pub(super) struct BuildLease<'c> {
     pub(super) common: &'c Common,
     pub(super) generation: u64,
 }
 
 impl Drop for BuildLease<'_> {
-    /// Of its files those stay that were committed.
+    /// Files that were committed stay.
     fn drop(&mut self) {
         let mut builds = self.common.upkeep.builds();
         builds
@@ -95,8 +96,8 @@ impl Builds {
         generation
     }
 
-    /// Whether a file is one that a build writes or reads. Of two names that differ in a number
-    /// alone it may keep both.
+    /// Whether a build writes or reads this file. May also be true for a name that differs from
+    /// such a file in a number alone.
     pub(super) fn need(&self, name: &str) -> bool {
         let has = |generation: &u64| {
             let generation = generation.to_string();
@@ -129,8 +130,8 @@ impl Turns {
 }
 
 impl UpkeepState {
-    /// Of an index whose files know so many dead rows of each segment; the next build or manifest
-    /// gets the number `next`.
+    /// The state of an index with these dead rows on disk; the next build or manifest gets the
+    /// number `next`.
     pub(super) fn new(persisted: HashMap<String, u32>, next: u64) -> Self {
         Self {
             turns: Turns::default(),

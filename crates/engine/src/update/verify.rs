@@ -1,5 +1,4 @@
-//! `verify`: the files of an index one by one, then what they, its log and its manifest say of each
-//! other.
+//! `verify`: checks the files of an index one by one, then that files, log and manifest agree.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -18,17 +17,17 @@ use crate::resolve::Source;
 use crate::segment::{IdCursor, IdLookup, VerifyReport, dead_set};
 use crate::source::{BLOCK_BYTES, IdSlice, Inspection, VectorSlice, check_unique, inspect_rows};
 
-/// Memory that ids of a record are compared in.
+/// Memory for finding equal ids of a record.
 const UNIQUE_BYTES: u64 = 1 << 20;
-/// Times that an index is looked at which a writer changes meanwhile.
+/// How often verification starts again because a writer changed the index meanwhile.
 const MAX_TURNS: u32 = 4;
 
 /// Reads the whole index in `dir` and checks all of it, its log included.
 ///
 /// Costs two sequential passes over the record file and one over all others; holds a few MiB, a bit
 /// per row, and 24 bytes for each id in the log. Needs no lock: what a writer commits meanwhile is
-/// verified in place of what it replaces. Only where pages are written over writers are kept away;
-/// what a crash left behind the pages of such a file belongs to nobody and is not looked at.
+/// verified in place of what it replaces. Writers are kept away only if the design overwrites
+/// pages; bytes that a crash left behind the pages of such a file are not read.
 ///
 /// # Errors
 /// `NotFound`, `Corrupt` or `Incompatible` for a manifest that cannot be used; damage elsewhere is
@@ -85,7 +84,7 @@ fn verify_once(
     Ok(report)
 }
 
-/// What files say of ids.
+/// Ids as the files have them.
 struct KnownIds {
     lookups: Vec<IdLookup>,
     dead: Vec<Option<DeadSet>>,
@@ -120,7 +119,7 @@ impl KnownIds {
         Ok(false)
     }
 
-    /// Living ids are those of one row each, and below the next to be given.
+    /// Checks that each living id has one row and is below the next id to be given.
     fn check(
         &self,
         (vfs, dir, manifest): (&dyn Vfs, &Path, &Manifest),
@@ -161,12 +160,12 @@ impl KnownIds {
     }
 }
 
-/// A log that is read, and what it makes of the ids in files.
+/// The check of a log against the ids in files.
 struct LogCheck<'k> {
     manifest: &'k Manifest,
     /// None where the files are damaged.
     known: Option<&'k KnownIds>,
-    /// Ids that records name, and whether a row has them after that.
+    /// Ids that records name, and whether a row has them after those records.
     after: HashMap<u64, bool>,
 }
 
@@ -179,7 +178,7 @@ impl<'k> LogCheck<'k> {
         }
     }
 
-    /// Reads the log from its floor to its end, and tries each record.
+    /// Reads the log from its floor to its end, and checks each record.
     fn run(&mut self, place: &LogPlace, report: &mut VerifyReport) -> Result<()> {
         let floor = self.manifest.changes.map(|changes| changes.log_floor());
         let floor = floor.unwrap_or(LogFloor::from(Lsn::NONE));
@@ -195,7 +194,7 @@ impl<'k> LogCheck<'k> {
         Ok(())
     }
 
-    /// Whether a record can be made again.
+    /// Checks that a record can be replayed.
     fn check(&mut self, bytes: &[u8]) -> Result<()> {
         let shape = self.manifest.spec.shape;
         let record = LogRecord::read(bytes, shape.vectors().row_bytes())?;

@@ -180,7 +180,7 @@ impl Writer {
         Ok(done)
     }
 
-    /// Wakes the merger where many rows died.
+    /// Wakes the merger if many rows died.
     fn look_for_merges(&self) -> Result<()> {
         if !self.common.options.in_foreground && self.common.is_dying() {
             self.common.upkeep.merger.wake(&self.common)?;
@@ -188,8 +188,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes room for so many rows and bytes of attributes: by closing the delta, or by waiting
-    /// until the one that is closed was flushed.
+    /// Makes room for rows and bytes of attributes: closes the delta, or waits until the closed one
+    /// was flushed.
     fn make_room(&self, rows: (usize, u64), progress: &dyn Progress) -> Result<()> {
         let common = &self.common;
         if common.options.in_foreground {

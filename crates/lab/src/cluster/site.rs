@@ -115,22 +115,7 @@ impl Site {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::model::Quantiles;
-
-    /// A device whose reads take `us`, with no limits.
-    pub(in super::super) fn constant(us: f64) -> Device {
-        Device {
-            name: "constant".to_owned(),
-            words: "for tests".to_owned(),
-            latency_us: Quantiles::new(vec![(50.0, us)]).unwrap(),
-            parallel: u32::MAX,
-            max_iops: None,
-            max_mb_per_s: None,
-            cpu_us_per_read: 0.0,
-            cpu_us_per_batch: 0.0,
-            slowdown: Vec::new(),
-        }
-    }
+    use crate::model::scenario::constant;
 
     /// Four nodes with disks of 100 us, 200 us apart, that cost nothing else.
     pub(in super::super) fn site() -> Site {

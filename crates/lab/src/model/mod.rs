@@ -19,7 +19,7 @@ mod predict;
 mod queue;
 mod replay;
 #[cfg(test)]
-mod scenario;
+pub(crate) mod scenario;
 mod trace;
 
 pub(crate) use device::THIS_MACHINE;

@@ -58,7 +58,7 @@ pub(super) fn trace_of(queries: Vec<Vec<ReadTurn>>) -> Trace {
 }
 
 /// A device whose reads all take `us`, without limits and without processor time.
-pub(super) fn constant(us: f64) -> Device {
+pub(crate) fn constant(us: f64) -> Device {
     Device {
         name: "constant".to_owned(),
         words: "for tests".to_owned(),

@@ -41,8 +41,6 @@ mod storage;
 pub(crate) mod table;
 mod terms;
 #[cfg(test)]
-mod verdict_rest_tests;
-#[cfg(test)]
 mod verdict_tests;
 
 use crate::record::Run;

@@ -3,11 +3,10 @@
 
 use pageway_types::Guide;
 
+use super::RaBitQuantizer;
 use super::allocation::STEPS;
-use super::factors::Factors;
-use super::scorer::{Centroid, estimate};
-use super::{RaBitQScorer, RaBitQuantizer};
-use crate::{Centre, CodeBatch};
+use super::scorer::Centroid;
+use crate::Centre;
 
 /// What a scorer needs of its query to meet a centre.
 #[derive(Clone, Copy, Debug)]
@@ -40,32 +39,6 @@ impl Around {
             inside: 1.0,
             rest: f32::NAN,
         }
-    }
-}
-
-impl RaBitQScorer {
-    /// Estimates with the half widths of their bounds, as [`RaBitQScorer::score_with_errors`] has
-    /// them, for codes one after the other that were made around one centre by
-    /// [`RaBitQEncoder::encode_around`](super::RaBitQEncoder::encode_around).
-    /// How a query differs from a centre is taken to be spread over the axes as residuals are.
-    ///
-    /// # Panics
-    /// When `codes` are not whole codes.
-    pub fn score_around_with_errors(
-        &self,
-        centre: Centre,
-        codes: &[u8],
-        out: &mut Vec<f32>,
-        errors: &mut Vec<f32>,
-    ) {
-        let centroid = self.around.meet(centre);
-        errors.clear();
-        self.for_each_code(CodeBatch::Inline { codes }, out, |estimator, code, sum| {
-            let factors = Factors::read(self.layout.factors, code);
-            let estimate = estimate(estimator, factors, centroid, sum);
-            errors.push(self.error(factors, centroid, estimate));
-            estimate
-        });
     }
 }
 

@@ -5,7 +5,8 @@
 //! | other            |
 //! ```
 //!
-//! Estimates are those of [`RaBitQScorer::score_around_with_errors`], to the last bit.
+//! Estimates and their errors are those of single codes, to the last bit. How a query differs from
+//! a centre is taken to be spread over the axes as residuals are.
 
 use pageway_kernels::{BLOCK_CODES, BlockFactors, BlockWeights, write_block};
 
@@ -105,9 +106,9 @@ impl RaBitQScorer {
         })
     }
 
-    /// By how much an estimate that [`RaBitQScorer::score_block`] gave for code `number` of a block
-    /// is off, as [`RaBitQScorer::score_around_with_errors`] has it: told by the factors of the
-    /// code, without a sum.
+    /// Half the width of the bounds of an estimate that [`RaBitQScorer::score_block`] gave for code
+    /// `number` of a block, as [`RaBitQScorer::score_with_errors`] has them. Takes the factors of
+    /// the code, but no sum.
     pub fn block_error(&self, centre: Centre, block: &[u8], number: usize, estimate: f32) -> f32 {
         let head = BLOCK_CODES * self.layout.head_bytes();
         let heads = block.get(block.len().saturating_sub(head)..).unwrap_or(&[]);

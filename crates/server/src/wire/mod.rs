@@ -3,22 +3,23 @@
 mod condition;
 mod deal;
 mod id;
+mod limit;
 mod parts;
 mod points;
 mod prefetch;
 mod query;
+mod read;
 mod vector;
 
 pub(crate) use condition::{absence, filter_of, presence, without_vector};
 pub(crate) use id::PointId;
+pub(crate) use limit::MAX_LIMIT;
 pub(crate) use parts::{PayloadParts, VectorParts, parts_of};
 pub(crate) use points::{
     BatchOperation, DeletePayload, DeleteVectors, Operations, PointInsert, PointsInsert, Selector,
     SetPayload, UpdateMode, UpdateVectors,
 };
 pub(crate) use prefetch::{Fusion, WithLookup};
-pub(crate) use query::{
-    Count, Direction, Facet, GroupQuery, MAX_LIMIT, OrderBy, Query, QueryBatch, QueryKind,
-    QueryParams, Retrieve, Scroll,
-};
+pub(crate) use query::{GroupQuery, Query, QueryBatch, QueryKind, QueryParams};
+pub(crate) use read::{Count, Direction, Facet, OrderBy, Retrieve, Scroll};
 pub(crate) use vector::{SparseVector, VectorInput, VectorValue};

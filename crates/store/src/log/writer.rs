@@ -121,11 +121,6 @@ impl LogWriter {
         self.chain
     }
 
-    /// Number of the first record of the current file.
-    pub fn first_of_file(&self) -> Lsn {
-        self.file.first()
-    }
-
     /// Makes sure that so many records, of so many bytes together, find room, beginning a new file
     /// if need be.
     ///

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 import numpy.typing as npt
 
-from ..._arrays import as_ids
+from ..._ids import as_ids
 from ..._settings import Metric
 from ...errors import InvalidInputError, UnsupportedError
 from ...truth import ground_truth

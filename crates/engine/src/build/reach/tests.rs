@@ -8,9 +8,9 @@ use pageway_store::{OsVfs, Vfs};
 use pageway_types::{Cancelled, ElementType, NoProgress, VectorShape};
 use proptest::prelude::*;
 
-use super::super::budget::BuildPlan;
 use super::super::course::Course;
 use super::super::fingerprint::Fingerprint;
+use super::super::plan::BuildPlan;
 use super::super::scratch::{StageFiles, TemporaryFiles};
 use super::super::shards::ShardBuild;
 use super::super::spill::SpillWriter;

@@ -12,7 +12,6 @@ use crate::build::course::Course;
 use crate::build::pipeline::Stages;
 use crate::build::scratch::ScratchWish;
 use crate::build::stored::StoredRows;
-use crate::build::whole::report;
 use crate::build::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::SegmentEntry;
@@ -53,7 +52,7 @@ impl SteppedBuild<'_> {
         let held_out = held_out_rows(self.input, self.options).map(|_| nodes);
         let manifest = build.joined(segments, held_out, stages)?;
         let done = std::mem::replace(stages, Stages::start());
-        let report = report(self.plan, self.options, &manifest, done)?;
+        let report = BuildReport::of(self.plan, self.options, &manifest, done)?;
         self.progress.check()?;
         workspace.commit(&manifest)?;
         Ok(report)

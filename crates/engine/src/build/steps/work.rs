@@ -10,12 +10,12 @@ use serde_json::json;
 
 use super::step::{BuildStep, StepKind, StepReport};
 use crate::build::BuildReport;
-use crate::build::budget::BuildPlan;
 use crate::build::codebook::SharedCodebook;
 use crate::build::course::Course;
 use crate::build::fingerprint::Fingerprint;
 use crate::build::named::with_ids;
 use crate::build::pipeline::Stages;
+use crate::build::plan::BuildPlan;
 use crate::build::sample::{read_rows, sample_rows};
 use crate::build::whole::{Build, planned};
 use crate::build::workspace::Workspace;

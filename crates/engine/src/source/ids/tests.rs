@@ -91,9 +91,22 @@ fn long_lists_read_from_any_row() {
     }
 }
 
+#[track_caller]
+fn assert_refused(cases: Vec<(&str, Vec<u8>, &str)>) {
+    let folder = ScratchFolder::new();
+    for (name, content, words) in cases {
+        let path = folder.write(name, &content);
+        let done = open_ids(&folder.vfs, &path).and_then(|ids| read_all(ids.as_ref()));
+        let error = done.expect_err(name);
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{name}: {error}");
+        assert!(error.context().contains(words), "{name}: {error}");
+        assert!(error.context().contains(name), "{name}: {error}");
+    }
+}
+
 #[test]
-fn every_malformed_file_is_refused_by_name_and_place() {
-    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+fn every_malformed_binary_file_is_refused_by_name_and_place() {
+    assert_refused(vec![
         ("a.u64bin", le!(u32: 1), "needs 8 bytes, the file has 4"),
         (
             "b.u64bin",
@@ -143,6 +156,12 @@ fn every_malformed_file_is_refused_by_name_and_place() {
             npy(&literal("<i8", "(9999999999999999999,)"), &[]),
             "more than any file",
         ),
+    ]);
+}
+
+#[test]
+fn every_malformed_text_file_is_refused_by_name_and_place() {
+    assert_refused(vec![
         ("a.txt", vec![], "holds no rows"),
         ("b.txt", b"1\n\n2".to_vec(), "line 2 is not one decimal id"),
         ("c.txt", b"1\n2\n-3\n".to_vec(), "line 3"),
@@ -156,16 +175,7 @@ fn every_malformed_file_is_refused_by_name_and_place() {
             b"1\n".to_vec(),
             "the known ones are .u64bin .ibin .npy .txt",
         ),
-    ];
-    let folder = ScratchFolder::new();
-    for (name, content, words) in cases {
-        let path = folder.write(name, &content);
-        let done = open_ids(&folder.vfs, &path).and_then(|ids| read_all(ids.as_ref()));
-        let error = done.expect_err(name);
-        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{name}: {error}");
-        assert!(error.context().contains(words), "{name}: {error}");
-        assert!(error.context().contains(name), "{name}: {error}");
-    }
+    ]);
 }
 
 #[test]

@@ -86,16 +86,6 @@ impl ScheduleSpec {
         matches!(self, Self::Pipelined { .. })
     }
 
-    /// Whether a round begins once all that can be expanded was.
-    pub const fn is_lockstep(self) -> bool {
-        matches!(self, Self::Lockstep { .. })
-    }
-
-    /// Whether what lies beside a target is worked on a round later.
-    pub const fn is_overlapped(self) -> bool {
-        matches!(self, Self::Overlapped { .. })
-    }
-
     /// The same with pages taken in the order in which they were asked for.
     #[must_use]
     pub(in crate::spec) const fn in_order(self) -> Self {

@@ -5,8 +5,10 @@ use pageway_types::{ElementType, Guide, NoProgress, SplitMix64};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::rabitq::encoder::dot;
+use crate::rabitq::factors::Factors;
+use crate::rabitq::scorer::estimate;
 use crate::rabitq::{RaBitQScorer, RaBitQSpec, RaBitQuantizer, Rotation};
-use crate::{CodeBatch, TrainingSample};
+use crate::{Centre, CodeBatch, TrainingSample};
 
 pub(super) const METRICS: [Guide; 3] = [Guide::L2, Guide::InnerProduct, Guide::Cosine];
 pub(super) const ROTATIONS: [Rotation; 2] = [Rotation::Hadamard, Rotation::Principal];
@@ -102,4 +104,25 @@ pub(super) fn relative_error(quantizer: &RaBitQuantizer, values: &[f32], queries
         }
     }
     (error / (squares - sum * sum / count)).sqrt()
+}
+
+impl RaBitQScorer {
+    /// Estimates, and the half widths of their bounds, of codes that were made around one centre:
+    /// one code at a time, as the specification of blocks.
+    pub(super) fn score_around_with_errors(
+        &self,
+        centre: Centre,
+        codes: &[u8],
+        out: &mut Vec<f32>,
+        errors: &mut Vec<f32>,
+    ) {
+        let centroid = self.around.meet(centre);
+        errors.clear();
+        self.for_each_code(CodeBatch::Inline { codes }, out, |estimator, code, sum| {
+            let factors = Factors::read(self.layout.factors, code);
+            let estimate = estimate(estimator, factors, centroid, sum);
+            errors.push(self.error(factors, centroid, estimate));
+            estimate
+        });
+    }
 }
