@@ -326,18 +326,18 @@ fn lengthened(base: &Rows) -> Rows {
 
 /// Points in the middle between a row and another.
 fn between(base: &Rows, count: usize) -> Rows {
-    let value = |place: usize| {
-        let bytes = &base.bytes[4 * place..][..4];
-        f32::from_le_bytes(bytes.try_into().unwrap())
-    };
-    let values = base.bytes.len() / 4;
+    let values: Vec<f32> = base
+        .bytes
+        .chunks_exact(4)
+        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()))
+        .collect();
     let dimension = base.shape.row_bytes() / 4;
-    let middle = |place: usize| {
-        let other = (place + 997 * dimension) % values;
-        ((value(place) + value(other)) / 2.0).to_le_bytes()
-    };
+    let others = values.iter().cycle().skip(997 * dimension);
+    let middles = values.iter().zip(others).take(count * dimension);
     Rows {
-        bytes: (0..count * dimension).flat_map(middle).collect(),
+        bytes: middles
+            .flat_map(|(one, other)| f32::midpoint(*one, *other).to_le_bytes())
+            .collect(),
         shape: base.shape,
     }
 }
