@@ -5,7 +5,7 @@ use super::collect::Answer;
 use super::watch::Watch;
 use super::{Index, Version};
 use crate::calibration::Misses;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::execution::driver::Outcomes;
 use crate::options::{Answers, Effort, Queries, SearchOptions};
 
@@ -43,22 +43,26 @@ impl Index {
             return Ok((Misses::Unknown, found));
         };
         let mut closest = self.search_fixed(place, options, (longest, Misses::MEASURED), watch)?;
+        closest.0.add_costs(&found.0);
         let allowed = (1.0 - LEFT_OUT) * (1.0 - recall);
         let (mut misses, mut last) = (Misses::Unknown, found.0);
         let mut times = TIMES.0;
         while missed(&last, &closest.0) > allowed && times <= TIMES.1 {
             let more = Misses::Times(times);
-            let longer = self.search_segments(place, (options, more), watch)?.0;
-            closest.0.add_costs(&last);
-            if longer.settings.list_size <= last.settings.list_size && misses != Misses::Unknown {
-                // No longer ones were measured.
-                last = longer;
+            let longer = match self.search_segments(place, (options, more), watch) {
+                // Memory holds no longer ones.
+                Err(error) if error.kind() == ErrorKind::InvalidInput => break,
+                searched => searched?.0,
+            };
+            closest.0.add_costs(&longer);
+            if longer.settings.list_size > last.settings.list_size {
+                (misses, last) = (more, longer);
+            } else if misses != Misses::Unknown {
+                // The calibration has no longer ones.
                 break;
             }
-            (misses, last) = (more, longer);
             times *= GROWTH;
         }
-        closest.0.add_costs(&last);
         Ok((misses, closest))
     }
 }
