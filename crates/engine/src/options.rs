@@ -441,7 +441,8 @@ pub struct Answers {
     pub filter: Option<FilterReport>,
     /// Mean recall@k that the calibration expects of these queries; none of searches within a
     /// radius or among some rows, and where nothing was calibrated. Where lists are chosen by query
-    /// it is read off their own local dimensions, without a margin.
+    /// it is read off their own local dimensions, without a margin; where lists are longer because
+    /// a sample of the call misses more, with so many times the misses.
     pub expected_recall: Option<f32>,
     /// Share of the queries, 0 to 1, that are unlike those of the calibration: whose local
     /// dimension lies beyond that of 99 in 100 of those; all of a call whose queries lie otherwise

@@ -1,5 +1,6 @@
-//! Longer lists for queries unlike those of the calibration: a sample is searched with lists that
-//! leave out hardly anything, and what others miss of that is what they are lengthened by.
+//! Longer lists for queries unlike those of the calibration. A sample is searched with a list that
+//! leaves out hardly anything; other lists grow until the sample misses no more of that than the
+//! asked recall allows.
 
 use super::collect::Answer;
 use super::watch::Watch;
@@ -9,26 +10,26 @@ use crate::error::{ErrorKind, Result};
 use crate::execution::driver::Outcomes;
 use crate::options::{Answers, Effort, Queries, SearchOptions};
 
-/// Part of what may be missed that the list to compare with leaves out, by the calibration.
+/// Share of the allowed misses that the list to compare with leaves out, by the calibration.
 const LEFT_OUT: f32 = 0.05;
-/// The shortest list to compare with: of queries unlike those of the calibration short ones leave
-/// out more than that.
+/// Shortest list to compare with. Shorter ones leave out more for unlike queries than the
+/// calibration says.
 const LEAST: u32 = 200;
-/// Times the misses of the calibration that lists allow for, from the first of them up to the last,
-/// each so many times the one before.
+/// First and largest multiple of the calibrated misses that lists allow for.
 const TIMES: (f32, f32) = (1.5, 16.0);
+/// Factor from one multiple to the next.
 const GROWTH: f32 = 1.4;
 
 /// Answers of a sample, and what threads did for them.
 type Searched = (Answers, Vec<Outcomes>);
 
 impl Index {
-    /// How much to allow for that a sample misses no more than it may, which `found` this with
-    /// lists for queries of which nothing is known; and its answers, by the longest lists, with the
-    /// costs of all searches. Lists stay as they are where memory or the calibration has no longer
-    /// ones.
+    /// The misses that lists must allow for so that a sample gets its recall, and the answers of
+    /// the sample by the list to compare with, which include the costs of all searches. `found` are
+    /// its answers by lists with the usual margin, which stays if memory or the calibration has no
+    /// longer lists.
     ///
-    /// Searches for the sample once more, and again for each lengthening.
+    /// Searches for the sample once, and again for each lengthening.
     pub(super) fn lengthen(
         &self,
         place: (&Version, &Queries<'_>),
@@ -67,7 +68,7 @@ impl Index {
     }
 }
 
-/// The list to compare with; none where memory, or the calibration, has none that is longer.
+/// The list to compare with; `None` if memory holds none that is longer than the usual list.
 fn reference(version: &Version, options: &SearchOptions, recall: f32) -> Option<u32> {
     let calibration = &version.manifest.calibration;
     let closer = (1.0 - LEFT_OUT * (1.0 - recall)).min(calibration.best(options.k)?);
@@ -81,20 +82,20 @@ fn reference(version: &Version, options: &SearchOptions, recall: f32) -> Option<
     (longest > usual).then_some(longest)
 }
 
-/// The mean part of the closest rows that was not found.
+/// The mean share of the closest rows that was not found.
 fn missed(found: &Answers, closest: &Answers) -> f32 {
     let queries = 0..closest.stats.len();
     let each = queries.filter_map(|query| {
         let closest: Vec<Answer> = closest.of_query(query).collect();
-        part_missed(found.of_query(query), &closest)
+        share_missed(found.of_query(query), &closest)
     });
     let (sum, count) = each.fold((0.0, 0.0), |(sum, count), own| (sum + own, count + 1.0));
     sum / f32::max(count, 1.0)
 }
 
-/// The part of the `closest` that is not among those that were found; nothing is missed of equally
-/// near ones.
-fn part_missed(found: impl Iterator<Item = Answer>, closest: &[Answer]) -> Option<f32> {
+/// The share of the `closest` that was not found; a row that is equally near stands for one of
+/// them.
+fn share_missed(found: impl Iterator<Item = Answer>, closest: &[Answer]) -> Option<f32> {
     let farthest = closest.last()?.distance;
     let is_one = |own: &Answer| {
         own.distance <= farthest || closest.iter().any(|other| other.node == own.node)
@@ -121,13 +122,13 @@ mod tests {
     #[test]
     fn what_is_not_found_is_missed_unless_it_is_equally_near() {
         let closest = answers(&[(1, 0.5), (2, 1.0), (3, 1.0), (4, 2.0)]);
-        let part = |found: &[(u32, f32)]| part_missed(answers(found).into_iter(), &closest);
-        assert_eq!(part(&[(1, 0.5), (2, 1.0), (3, 1.0), (4, 2.0)]), Some(0.0));
-        assert_eq!(part(&[(1, 0.5), (2, 1.0), (3, 1.0), (5, 2.0)]), Some(0.0));
-        assert_eq!(part(&[(1, 0.5), (3, 1.0), (5, 2.1), (6, 3.0)]), Some(0.5));
-        assert_eq!(part(&[]), Some(1.0));
+        let share = |found: &[(u32, f32)]| share_missed(answers(found).into_iter(), &closest);
+        assert_eq!(share(&[(1, 0.5), (2, 1.0), (3, 1.0), (4, 2.0)]), Some(0.0));
+        assert_eq!(share(&[(1, 0.5), (2, 1.0), (3, 1.0), (5, 2.0)]), Some(0.0));
+        assert_eq!(share(&[(1, 0.5), (3, 1.0), (5, 2.1), (6, 3.0)]), Some(0.5));
+        assert_eq!(share(&[]), Some(1.0));
         // Estimates of one row may differ.
-        assert_eq!(part(&[(1, 0.5), (2, 1.0), (3, 1.0), (4, 2.1)]), Some(0.0));
-        assert_eq!(part_missed(closest.into_iter(), &[]), None);
+        assert_eq!(share(&[(1, 0.5), (2, 1.0), (3, 1.0), (4, 2.1)]), Some(0.0));
+        assert_eq!(share_missed(closest.into_iter(), &[]), None);
     }
 }

@@ -1,11 +1,12 @@
 //! Searches for a recall: a sample of the queries tells whether the others are like those of the
-//! calibration, and need no margin for unlike ones.
+//! calibration, which need no margin, or unlike, which may need longer lists.
 //!
 //! ```text
 //!  sample -- lists with a margin -- as far from what it finds as calibrated queries are?
-//!     yes    the others miss what the calibration says
-//!     no     they have lists with the margin too, or longer ones where a search with longer ones
-//!            shows that the sample misses more, and the call says that they are unlike
+//!     yes    the others have lists for the misses of the calibration; for few neighbours, with the
+//!            margin
+//!     no     the others have lists with the margin, or longer ones if the sample misses too much;
+//!            the call says that they are unlike
 //! ```
 
 use super::sizes::list_size;
@@ -22,7 +23,8 @@ const LEAST_QUERIES: usize = 256;
 /// One query in so many is in the sample, within the bounds of `SAMPLE`.
 const ONE_IN: usize = 16;
 const SAMPLE: (usize, usize) = (32, 256);
-/// Neighbours that tell that queries miss no more than those of the calibration, at least.
+/// Neighbours that tell that queries miss no more than those of the calibration, at least. With
+/// fewer the nearest one tells only whether queries are unlike.
 const LEAST_NEIGHBORS: u32 = 8;
 /// Queries that tell whether a call is unlike the calibration, at least: copies of rows tell
 /// nothing.
@@ -93,12 +95,11 @@ impl Index {
         let sample = QuerySubset::of(queries, &sample);
         let place = (version, &sample.queries(queries));
         let found = self.search_segments(place, (options, Misses::Unknown), watch)?;
-        let (misses, found) = if !is_like(known, place, options, &found.0)? {
-            self.lengthen(place, options, found, watch)?
-        } else if options.k >= LEAST_NEIGHBORS {
-            (Misses::ALIKE, found)
-        } else {
-            (Misses::Unknown, found)
+        let is_like = is_like(known, place, options, &found.0)?;
+        let (misses, found) = match (is_like, options.k >= LEAST_NEIGHBORS) {
+            (true, true) => (Misses::ALIKE, found),
+            (true, false) => (Misses::Unknown, found),
+            (false, _) => self.lengthen(place, options, found, watch)?,
         };
         whole.take(&sample, found);
         let copied = (COPIED_BYTES / queries.shape.row_bytes()).max(LEAST_QUERIES);
@@ -114,8 +115,7 @@ impl Index {
     }
 }
 
-/// How far from their neighbours the queries of the calibration lay, of few from the nearest; none
-/// where that is not known.
+/// How far the queries of the calibration lay from the neighbours that tell; `None` if not known.
 fn known_likeness(
     version: &Version,
     queries: &Queries<'_>,
@@ -125,7 +125,7 @@ fn known_likeness(
     (queries.admitted.is_none() && !version.segments.is_empty()).then_some(known)
 }
 
-/// How many of `k` neighbours tell how a query lies: all, or the nearest of few.
+/// How many of `k` neighbours tell how a query lies: all, or only the nearest of few.
 const fn telling(k: u32) -> u32 {
     if k < LEAST_NEIGHBORS { 1 } else { k }
 }
