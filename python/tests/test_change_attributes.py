@@ -18,6 +18,26 @@ def rows(count, seed=0):
     return np.random.default_rng(seed).normal(size=(count, 8)).astype(np.float32)
 
 
+def test_whole_numbers_beyond_64_bits_are_refused(index, tmp_path):
+    ends = {"least": -(2**63), "most": 2**64 - 1, "text": str(2**70), "float": 1e30}
+    index.insert(rows(1), [7], attributes=[ends])
+    assert index.rows([7])[0].attributes == ends
+    beyond = [{}, {"place": {"n": [2**64]}}]
+    words = 'row 1: field "n": 18446744073709551616'
+    for put in (
+        lambda: index.insert(rows(2), attributes=beyond),
+        lambda: index.upsert(rows(2), [7, 8], attributes=beyond),
+        lambda: pageway.build(tmp_path / "other", rows(2), attributes=beyond),
+    ):
+        with pytest.raises(pageway.InvalidInputError, match=words):
+            put()
+    for overwrite in (False, True):
+        with pytest.raises(pageway.InvalidInputError, match='field "n": -9223372036854775809'):
+            index.set({"n": -(2**63) - 1}, [7], overwrite=overwrite)
+    assert index.rows([7])[0].attributes == ends and len(index) == 1
+    assert not (tmp_path / "other").exists()
+
+
 def test_attributes_come_change_and_go(index):
     vectors = rows(20)
     colors = [{"color": "red" if row % 2 else "blue", "n": row} for row in range(20)]

@@ -27,6 +27,7 @@ mod number;
 mod path;
 mod predicate;
 mod qdrant;
+mod read;
 mod schema;
 mod stream;
 mod term_file;
@@ -52,6 +53,7 @@ pub use name::{
 pub use number::Number;
 pub use path::{MAX_NAME_BYTES, Path, Step};
 pub use predicate::{Bounds, MAX_DEPTH, MAX_NODES, MAX_VALUES, Predicate, Scalar, Test, Words};
+pub use read::read_document;
 pub use schema::{FieldKind, Schema};
 pub use term_file::{TermFile, TermWriter};
 pub use terms::terms_of;

@@ -88,7 +88,7 @@ pub use options::{
     SegmentCut,
 };
 pub use pageway_attributes::{
-    Document, Edit, Field, FieldKind, Moment, Path as FieldPath, Schema, Uuid,
+    Document, Edit, Field, FieldKind, Moment, Path as FieldPath, Schema, Uuid, read_document,
 };
 pub use pageway_store::{Durability, OsVfs, Vfs};
 pub use pageway_types::{

@@ -1,7 +1,7 @@
 //! Rows on their way out of an index, and which of them are changed how.
 
 use numpy::{PyArray1, PyReadonlyArray1};
-use pageway::{Document, Edit, Error, FieldPath, RowPage, RowParts, Which};
+use pageway::{Edit, FieldPath, RowPage, RowParts, Which, read_document};
 use pyo3::prelude::*;
 
 use crate::error::to_exception;
@@ -43,8 +43,8 @@ impl EditWish {
             |path: &String| FieldPath::parse(path).map_err(|error| to_exception(error.into()));
         let mut paths = self.paths.iter().map(path).collect::<PyResult<Vec<_>>>()?;
         let fields = || {
-            let fields = serde_json::from_str::<Document>(&self.fields);
-            fields.map_err(|error| to_exception(Error::invalid(error.to_string())))
+            let fields = read_document(self.fields.as_bytes());
+            fields.map_err(|error| to_exception(error.into()))
         };
         Ok(match self.what.as_str() {
             "set" => Edit::Set {

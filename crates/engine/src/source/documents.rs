@@ -1,6 +1,8 @@
 //! Checks of the attributes that are read for rows, as JSON.
 
-use pageway_attributes::{Document, MAX_DOCUMENT_BYTES, Schema, check_keys, terms_of};
+use pageway_attributes::{
+    Document, MAX_DOCUMENT_BYTES, Schema, check_keys, read_document, terms_of,
+};
 
 use super::texts::TextRead;
 use crate::error::{Error, Result};
@@ -9,10 +11,9 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// `InvalidInput` for what is no object, and for objects that are too long or too deep or have
-/// names that are too long.
+/// names or whole numbers that are too long.
 pub(crate) fn check_document(json: &[u8]) -> Result<Document> {
-    let parsed = serde_json::from_slice(json);
-    let document: Document = parsed.map_err(|error| Error::invalid(error.to_string()))?;
+    let document = read_document(json)?;
     if json.len() > MAX_DOCUMENT_BYTES {
         return Err(Error::invalid("a document of more than 1 MiB"));
     }

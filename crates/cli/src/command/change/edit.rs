@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pageway::{Document, Edit, Error, FieldPath, Result, Which};
+use pageway::{Edit, Error, FieldPath, Result, Which, read_document};
 use serde::Serialize;
 
 use super::chosen::ChosenRows;
@@ -94,8 +94,7 @@ struct EditReport {
 impl SetArguments {
     /// Sets.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let parsed = serde_json::from_str::<Document>(&self.fields);
-        let fields = parsed.map_err(|error| {
+        let fields = read_document(self.fields.as_bytes()).map_err(|error| {
             Error::invalid(format!("{:?}: {error}: give a JSON object", self.fields))
         })?;
         let edit = if self.overwrite {
