@@ -133,7 +133,7 @@ class Index(Searching, Changing, StoredVectors, Measured, Asynchronous, Notebook
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of vectors and components per vector."""
+        """Number of vectors and components per vector, of an index that is open."""
         return len(self._native), self._native.dimension
 
     @property
@@ -175,9 +175,11 @@ class Index(Searching, Changing, StoredVectors, Measured, Asynchronous, Notebook
         self.close()
 
     def __repr__(self) -> str:
-        count, dimension = self.shape
+        rows, dimension = "", self._native.dimension
+        if not self.closed:
+            rows = f"{len(self)} x "
         state = ", closed" if self.closed else ""
-        what = f"{count} x {dimension} {name_of(self._dtype)}, {self.metric}{state}"
+        what = f"{rows}{dimension} {name_of(self._dtype)}, {self.metric}{state}"
         return f"<pageway.Index {self.path!r}: {what}>"
 
 

@@ -34,7 +34,6 @@ pub(crate) struct Index {
     path: PathBuf,
     shape: pageway::VectorShape,
     metric: pageway::Metric,
-    count: usize,
     opened: Mutex<Option<Opened>>,
 }
 
@@ -180,7 +179,6 @@ impl Index {
             path,
             shape: index.shape(),
             metric: index.metric(),
-            count: index.len() as usize,
             opened: Mutex::new(Some(Opened { index, changing })),
         }
     }
@@ -542,9 +540,8 @@ impl Index {
         py.detach(|| close(opened)).map_err(to_exception)
     }
 
-    fn __len__(&self) -> usize {
-        let now = self.held().map(|opened| opened.index.len() as usize);
-        now.unwrap_or(self.count)
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(self.held()?.index.len() as usize)
     }
 
     #[getter]
