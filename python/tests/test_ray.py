@@ -229,6 +229,10 @@ def test_what_cannot_be_is_refused_before_work(cluster, tmp_path, rows):
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "mine").touch()
     refused("not the work of a build", work=tmp_path / "foreign")
+    np.save(tmp_path / "rows.npy", rows)
+    refused("a share|give bytes", tmp_path / "rows.npy", build_memory="10%")
+    refused("cosin", tmp_path / "rows.npy", metric="cosin")
+    assert not (tmp_path / "no.index.work").exists()
 
 
 def step_processes():

@@ -132,35 +132,40 @@ def build(
     refuse_to_replace(place, overwrite or goes_on)
     memory_bytes = _bytes_of(build_memory) + BESIDE_BYTES
     _take(folder, goes_on)
-    files = row_files(dataset, folder, column, id_column)
-    if ids is not None and files.ids is not None:
-        raise InvalidInputError("the data bring ids of their own: leave ids, or id_column, away")
-    asked = {
-        "path": place,
-        "data": files.vectors,
-        "work": folder,
-        "ids": files.ids or write_ids(ids, folder),
-        "queries": write_queries(queries, folder),
-        "segments": segments,
-        "cut": cut,
-        "metric": metric,
-        "build_memory": build_memory,
-        "threads": num_cpus,
-        "resume": True,
-        **settings,
-    }
-    asked = {name: os.fspath(own) if is_path(own) else own for name, own in asked.items()}
-    _check_words(asked)
-    options = {
-        "num_cpus": num_cpus,
-        "memory": memory_bytes,
-        "resources": dict(resources or {}),
-        "max_retries": max_retries,
-        "retry_exceptions": [LostProcessError, BusyError],
-        "scheduling_strategy": "SPREAD",
-    }
-    _check_cluster(options)
-    steps = _run(asked, options, segments)
+    try:
+        files = row_files(dataset, folder, column, id_column)
+        if ids is not None and files.ids is not None:
+            words = "the data bring ids of their own: leave ids, or id_column, away"
+            raise InvalidInputError(words)
+        asked = {
+            "path": place,
+            "data": files.vectors,
+            "work": folder,
+            "ids": files.ids or write_ids(ids, folder),
+            "queries": write_queries(queries, folder),
+            "segments": segments,
+            "cut": cut,
+            "metric": metric,
+            "build_memory": build_memory,
+            "threads": num_cpus,
+            "resume": True,
+            **settings,
+        }
+        asked = {name: os.fspath(own) if is_path(own) else own for name, own in asked.items()}
+        _check_words(asked)
+        options = {
+            "num_cpus": num_cpus,
+            "memory": memory_bytes,
+            "resources": dict(resources or {}),
+            "max_retries": max_retries,
+            "retry_exceptions": [LostProcessError, BusyError],
+            "scheduling_strategy": "SPREAD",
+        }
+        _check_cluster(options)
+        steps = _run(asked, options, segments)
+    except BaseException:
+        _give_back(folder)
+        raise
     report = cast(BuildReport, steps[-1].pop("index"))
     if not keep_work:
         shutil.rmtree(folder)
@@ -210,6 +215,13 @@ def _take(folder: str, goes_on: bool) -> None:
         )
     with open(os.path.join(folder, _MARK), "w", encoding="utf-8") as file:
         json.dump({"work": "of pageway.ray.build: goes when the index is there"}, file)
+
+
+def _give_back(folder: str) -> None:
+    """Removes the directory of the work where nothing was done in it."""
+    if os.listdir(folder) == [_MARK]:
+        os.remove(os.path.join(folder, _MARK))
+        os.rmdir(folder)
 
 
 def _bytes_of(memory: Any) -> int:
