@@ -1,8 +1,10 @@
 //! A copy of an index as it is at a moment, while changes go on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use pageway_store::{DirectoryLock, FileEntry, MANIFEST_FILE, create_directory};
+use pageway_store::{
+    DirectoryLock, FileEntry, LOCK_FILE, MANIFEST_FILE, MANIFEST_TMP_FILE, Vfs, create_directory,
+};
 use pageway_types::Progress;
 
 use super::common::Common;
@@ -18,20 +20,12 @@ impl Common {
         let _turn = self.upkeep.turns.flush();
         let _maintenance = self.upkeep.maintenance();
         let manifest = Manifest::read(self.vfs.as_ref(), &self.dir)?;
-        let failed = |error| Error::from(error).within(dir.display());
-        if !self.vfs.exists(dir).map_err(failed)? {
-            create_directory(self.vfs.as_ref(), dir)?;
-        }
-        let _lock = DirectoryLock::acquire(self.vfs.as_ref(), dir)?;
-        let names = self.vfs.list(dir).map_err(failed)?;
-        if names.iter().any(|name| name == MANIFEST_FILE) {
-            let words = format!("{}: there is an index already", dir.display());
-            return Err(Error::invalid(words));
-        }
+        let mut place = SnapshotPlace::take(self.vfs.as_ref(), dir)?;
         let files = manifest.files();
         progress.stage("copy files", files.len() as u64);
         for file in files {
             progress.check()?;
+            place.files.push(dir.join(&file.name));
             self.take_over(dir, file)?;
             progress.advance(1);
         }
@@ -43,7 +37,9 @@ impl Common {
             }),
             ..manifest.clone()
         };
-        copy.commit(self.vfs.as_ref(), dir)
+        copy.commit(self.vfs.as_ref(), dir)?;
+        place.complete = true;
+        Ok(())
     }
 
     /// Links a file; copies it if it may be overwritten, or the file system has no links.
@@ -57,5 +53,63 @@ impl Common {
             return copy_file(self.vfs.as_ref(), &from, &to);
         }
         link_or_copy(self.vfs.as_ref(), &from, &to)
+    }
+}
+
+/// The directory that a copy is made in. It holds what it held before where the copy fails.
+struct SnapshotPlace<'d> {
+    vfs: &'d dyn Vfs,
+    dir: &'d Path,
+    lock: Option<DirectoryLock>,
+    made: bool,
+    /// What was put there.
+    files: Vec<PathBuf>,
+    complete: bool,
+}
+
+impl<'d> SnapshotPlace<'d> {
+    /// Makes a directory that is not there, and locks it.
+    fn take(vfs: &'d dyn Vfs, dir: &'d Path) -> Result<Self> {
+        let failed = |error| Error::from(error).within(dir.display());
+        let made = !vfs.exists(dir).map_err(failed)?;
+        if made {
+            create_directory(vfs, dir)?;
+        }
+        let mut place = Self {
+            vfs,
+            dir,
+            lock: None,
+            made,
+            files: Vec::new(),
+            complete: false,
+        };
+        place.lock = Some(DirectoryLock::acquire(vfs, dir)?);
+        let names = vfs.list(dir).map_err(failed)?;
+        if names.iter().any(|name| name == MANIFEST_FILE) {
+            place.complete = true;
+            let words = format!("{}: there is an index already", dir.display());
+            return Err(Error::invalid(words));
+        }
+        Ok(place)
+    }
+}
+
+impl Drop for SnapshotPlace<'_> {
+    fn drop(&mut self) {
+        if self.complete || self.lock.is_none() {
+            return;
+        }
+        // What leads to the files goes before they do.
+        for name in [MANIFEST_FILE, MANIFEST_TMP_FILE] {
+            let _ = self.vfs.remove_file(&self.dir.join(name));
+        }
+        for file in &self.files {
+            let _ = self.vfs.remove_file(file);
+        }
+        if self.made {
+            let _ = self.vfs.remove_file(&self.dir.join(LOCK_FILE));
+            drop(self.lock.take());
+            let _ = self.vfs.remove_dir(self.dir);
+        }
     }
 }

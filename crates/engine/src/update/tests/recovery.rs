@@ -199,6 +199,43 @@ fn a_write_or_sync_that_fails_loses_nothing_acknowledged() {
 }
 
 #[test]
+fn a_snapshot_that_fails_leaves_no_copy() {
+    let sim: Arc<dyn Vfs> = Arc::new(SimVfs::new());
+    sim.create_dir_all(Path::new("/data")).unwrap();
+    create(&sim);
+    let mut story = Story::default();
+    script(&open(&sim).unwrap(), &mut story, &|| 0).unwrap();
+    let mut failed = 0;
+    for name in sim.list(Path::new("/data/copy")).unwrap() {
+        for operation in [Operation::Create, Operation::Write, Operation::Rename] {
+            let plan = FaultPlan::none()
+                .on_path(Operation::Link, "", Fault::Io)
+                .on_path(operation, &format!("again/{name}"), Fault::NoSpace);
+            let faulty: Arc<dyn Vfs> = Arc::new(FaultVfs::new(Arc::clone(&sim), plan));
+            let writer = open(&faulty).unwrap();
+            for (dir, is_there) in [("/data/again", false), ("/data/old/again", true)] {
+                let dir = Path::new(dir);
+                if is_there {
+                    sim.create_dir_all(dir).unwrap();
+                }
+                let outcome = writer.snapshot(dir, &NoProgress);
+                let names = sim.list(dir).unwrap_or_default();
+                if outcome.is_err() {
+                    failed += 1;
+                    assert_eq!(sim.exists(dir).unwrap(), is_there, "{operation:?} {name}");
+                    assert!(names.iter().all(|own| own == "LOCK"), "{name}: {names:?}");
+                }
+                for own in names {
+                    sim.remove_file(&dir.join(own)).unwrap();
+                }
+                let _ = sim.remove_dir(dir);
+            }
+        }
+    }
+    assert!(failed > 8, "{failed}");
+}
+
+#[test]
 fn two_deltas_that_are_replayed_are_flushed_in_the_memory_of_one() {
     let dir = tempfile::tempdir().unwrap();
     let options = CreateOptions::new(SHAPE, Metric::L2)
