@@ -6,7 +6,7 @@ use crate::cluster::ShardContent;
 use crate::collection::{OpenCollection, Schema};
 use crate::failure::{Failure, Outcome};
 use crate::partition::write_position;
-use crate::registry::CollectionEntry;
+use crate::registry::{CollectionEntry, Names};
 use crate::service::Service;
 use crate::shelf::Wanted;
 use crate::snapshot::unpack;
@@ -15,7 +15,8 @@ use crate::snapshot::unpack;
 /// its log up to a `position`.
 ///
 /// # Errors
-/// 400 where it is no archive of a collection, or is damaged; as files are.
+/// 400 where it is no archive of a collection, or of one with other vectors than that which is
+/// there, or is damaged; as files are.
 pub(crate) fn restore(
     service: &Service,
     name: &str,
@@ -30,6 +31,9 @@ pub(crate) fn restore(
     let before = entry.and_then(|entry| {
         let turn = registry.turn();
         registry.change(&turn, |names| {
+            if position.is_none() {
+                check_vectors(names, name, &Schema::of(&entry.config)?)?;
+            }
             let name = names.aliases.get(name).cloned().unwrap_or(name.to_owned());
             Ok(names.collections.insert(name, entry))
         })
@@ -56,6 +60,9 @@ fn taken_out(
     registry.remove_files(number)?;
     let head = unpack(registry.vfs(), archive, &dir)?;
     let schema = Schema::of(&head.config)?;
+    if position.is_none() {
+        check_vectors(&registry.names(), name, &schema)?;
+    }
     if head.indexes != schema.dense.len().max(1) {
         return Err(Failure::wrong(
             "Snapshot: its indexes are not those of its settings",
@@ -87,4 +94,21 @@ fn taken_out(
         content: position.is_none().then_some(content),
         url: None,
     })
+}
+
+/// Refuses to put other vectors in place of those that a collection has.
+fn check_vectors(names: &Names, name: &str, given: &Schema) -> Outcome<()> {
+    let Ok((name, entry)) = names.resolve(name) else {
+        return Ok(());
+    };
+    let own = Schema::of(&entry.config)?;
+    if own.describe() == given.describe() {
+        return Ok(());
+    }
+    Err(Failure::wrong(format!(
+        "Snapshot is not compatible with existing collection: {name} has {}, the snapshot {}; \
+         delete the collection first, or recover under another name",
+        own.describe(),
+        given.describe()
+    )))
 }

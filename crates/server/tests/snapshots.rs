@@ -127,6 +127,35 @@ fn a_collection_comes_back_from_its_archive() {
 }
 
 #[test]
+fn an_archive_of_other_vectors_replaces_no_collection() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = filled(dir.path(), 20);
+    let (bytes, _) = archive(&server);
+    let others = [
+        json!({"size": 2, "distance": "Euclid"}),
+        json!({"a": {"size": 7, "distance": "Euclid"}}),
+    ];
+    for (at, vectors) in others.into_iter().enumerate() {
+        let path = format!("/collections/other-{at}");
+        server.put(&path, &json!({"vectors": vectors})).result();
+        let sent = upload(&server, &format!("{path}/snapshots/upload"), &bytes);
+        let words = sent.error(400);
+        assert!(
+            words.contains("not compatible with existing collection"),
+            "{words}"
+        );
+        let params = server.get(&path).result()["config"]["params"]["vectors"].clone();
+        assert_eq!(params, vectors);
+    }
+    let collections = std::fs::read_dir(dir.path().join("collections")).unwrap();
+    assert_eq!(
+        collections.count(),
+        3,
+        "nothing is left of what was refused"
+    );
+}
+
+#[test]
 fn an_archive_is_one_moment_of_all_vectors() {
     let dir = tempfile::tempdir().unwrap();
     let server = filled(dir.path(), 20);

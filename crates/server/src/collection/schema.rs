@@ -123,6 +123,23 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
+    /// What vectors there are, in words: equal words are of equal vectors.
+    pub(crate) fn describe(&self) -> String {
+        let dense = self.dense.iter().map(|field| {
+            let DenseField {
+                name,
+                size,
+                distance,
+                ..
+            } = field;
+            let name = if self.is_unnamed { "one" } else { name };
+            format!("{name} of {size} by {distance:?}")
+        });
+        let sparse = self.sparse.iter().map(|name| format!("{name}, sparse"));
+        let all: Vec<String> = dense.chain(sparse).collect();
+        format!("vectors [{}]", all.join("; "))
+    }
+
     /// The schema that settings describe.
     ///
     /// # Errors
