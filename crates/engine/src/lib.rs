@@ -132,4 +132,5 @@ pub mod server {
         DirectoryLock, FileUuid, LogFloor, LogPlace, LogWriter, Lsn, OnDamage, OpenMode, Room,
         StoreError, VfsFile, clock, commit_manifest, create_directory, read_manifest, replay_log,
     };
+    pub use pageway_types::did_you_mean;
 }

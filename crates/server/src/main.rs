@@ -9,7 +9,7 @@ mod route;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use pageway::Result;
 use pageway_server::{App, Failure, Level, Service, ServiceOptions};
 use pageway_shell::output::Outcome;
@@ -31,7 +31,12 @@ fn main() -> ExitCode {
     if routes {
         words.remove(1);
     }
-    let words = match config::with_file(words) {
+    let command = if routes {
+        RouteArguments::command()
+    } else {
+        Arguments::command()
+    };
+    let words = match config::with_file(words, &command) {
         Ok(words) => words,
         Err(error) => return program::conclude(Err(error), false),
     };
