@@ -37,6 +37,16 @@ impl Leaders {
         self.0.get(partition)?.leader.as_deref()
     }
 
+    /// Why none of these nodes can be asked to change a partition.
+    pub(crate) fn absence(&self, partition: &str, nodes: &[String]) -> String {
+        match self.of(partition) {
+            Some(node) if !nodes.iter().any(|own| own == node) => {
+                format!("{node} leads it, which the map does not name for it")
+            }
+            _ => "no node leads it".to_owned(),
+        }
+    }
+
     /// A node does not lead a partition any more, or does not answer.
     pub(crate) fn lose(&mut self, partition: &str, node: &str) {
         if let Some(own) = self.0.get_mut(partition)
@@ -87,6 +97,10 @@ mod tests {
         assert_eq!(leaders.of("p"), None);
         leaders.hear("a", &sign(true, 3));
         assert_eq!(leaders.of("p"), None, "its lease has ended");
+        assert_eq!(leaders.absence("p", &["b".to_owned()]), "no node leads it");
+        leaders.hear("c", &sign(true, 5));
+        let words = leaders.absence("p", &["a".to_owned(), "b".to_owned()]);
+        assert_eq!(words, "c leads it, which the map does not name for it");
         leaders.acknowledge("p", 7);
         leaders.acknowledge("p", 5);
         assert_eq!((leaders.least("p"), leaders.least("q")), (7, 0));

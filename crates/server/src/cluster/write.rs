@@ -94,14 +94,10 @@ impl RoutedCall<'_> {
             return Err(self.missing().failure());
         }
         for shard in &collection.shards {
-            while self
-                .part_change(shard, &json!({}))?
-                .leader()
-                .await
-                .is_none()
-            {
+            let part = self.part_change(shard, &json!({}))?;
+            while part.leader().await.is_none() {
                 if self.cluster.now() >= self.deadline {
-                    let words = format!("{} is made, and no node leads it", shard.collection);
+                    let words = format!("{} is made, and {}", shard.collection, part.absence());
                     return Err(Failure::incomplete(words));
                 }
                 sleep(PAUSE).await;
@@ -195,9 +191,10 @@ fn whole(ends: Vec<(&str, ShardEnd<u64>)>) -> Outcome<u64> {
 impl PartChange {
     /// Asks who leads, as far as there is time.
     async fn run(&self) -> ShardEnd<u64> {
-        let mut trouble = "no node leads it".to_owned();
+        let mut trouble = None;
         for _ in 0..TRIES {
             let Some(node) = self.leader().await else {
+                trouble = trouble.or_else(|| Some(self.absence()));
                 break;
             };
             let Some(address) = self.map.nodes.get(&node) else {
@@ -222,12 +219,12 @@ impl PartChange {
                 CallEnd::Unreached(why) => {
                     self.cluster.pool().fail(&node, &why);
                     self.cluster.leaders().lose(name, &node);
-                    trouble = format!("{node}: {why}: nothing was sent to it");
+                    trouble = Some(format!("{node}: {why}: nothing was sent to it"));
                 }
                 CallEnd::Behind(why) => {
                     self.cluster.pool().succeed(&node, now);
                     self.cluster.leaders().lose(name, &node);
-                    trouble = format!("{node}: {why}");
+                    trouble = Some(format!("{node}: {why}"));
                 }
                 CallEnd::Refused(failure) => {
                     self.cluster.pool().succeed(&node, now);
@@ -242,7 +239,13 @@ impl PartChange {
                 }
             }
         }
-        ShardEnd::Missing(trouble)
+        ShardEnd::Missing(trouble.unwrap_or_else(|| self.absence()))
+    }
+
+    /// Why no node of the map can be asked.
+    fn absence(&self) -> String {
+        let name = &self.shard.collection;
+        self.cluster.leaders().absence(name, &self.shard.nodes)
     }
 
     /// What a node answers, for as long as it gives signs of life.
