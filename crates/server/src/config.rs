@@ -30,7 +30,7 @@ pub(crate) fn with_file(words: Vec<OsString>, command: &Command) -> Result<Vec<O
     let mut all: Vec<OsString> = words.next().into_iter().collect();
     for (name, value) in &table {
         let own = known(name, command).and_then(|known| option(known, (name, value)));
-        all.extend(own.map_err(|error| wrong(&error))?);
+        all.extend(own.map_err(|error| error.within(path.display()))?);
     }
     all.extend(words);
     Ok(all)
