@@ -18,37 +18,25 @@ struct Library {
     options: &'static [&'static str],
 }
 
+const fn library(
+    name: &'static str,
+    script: &'static str,
+    options: &'static [&'static str],
+) -> Library {
+    Library {
+        name,
+        script,
+        options,
+    }
+}
+
 const LIBRARIES: [Library; 6] = [
-    Library {
-        name: "diskannpy",
-        script: "with_diskannpy.py",
-        options: &[],
-    },
-    Library {
-        name: "faiss-ivfpq",
-        script: "with_faiss.py",
-        options: &["kind=ivfpq"],
-    },
-    Library {
-        name: "faiss-hnsw",
-        script: "with_faiss.py",
-        options: &["kind=hnsw"],
-    },
-    Library {
-        name: "hnswlib",
-        script: "with_hnswlib.py",
-        options: &[],
-    },
-    Library {
-        name: "usearch",
-        script: "with_usearch.py",
-        options: &[],
-    },
-    Library {
-        name: "lancedb",
-        script: "with_lancedb.py",
-        options: &[],
-    },
+    library("diskannpy", "with_diskannpy.py", &[]),
+    library("faiss-ivfpq", "with_faiss.py", &["kind=ivfpq"]),
+    library("faiss-hnsw", "with_faiss.py", &["kind=hnsw"]),
+    library("hnswlib", "with_hnswlib.py", &[]),
+    library("usearch", "with_usearch.py", &[]),
+    library("lancedb", "with_lancedb.py", &[]),
 ];
 
 /// Interpreters: libraries need not agree on what else must be installed.
@@ -67,33 +55,22 @@ impl Pythons {
     }
 }
 
+/// A script with its file name.
+macro_rules! script {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../comparators/", $name)))
+    };
+}
+
 /// Scripts, and what they share, by file name.
 const SCRIPTS: [(&str, &str); 7] = [
-    ("common.py", include_str!("../../comparators/common.py")),
-    (
-        "measuring.py",
-        include_str!("../../comparators/measuring.py"),
-    ),
-    (
-        "with_diskannpy.py",
-        include_str!("../../comparators/with_diskannpy.py"),
-    ),
-    (
-        "with_faiss.py",
-        include_str!("../../comparators/with_faiss.py"),
-    ),
-    (
-        "with_hnswlib.py",
-        include_str!("../../comparators/with_hnswlib.py"),
-    ),
-    (
-        "with_lancedb.py",
-        include_str!("../../comparators/with_lancedb.py"),
-    ),
-    (
-        "with_usearch.py",
-        include_str!("../../comparators/with_usearch.py"),
-    ),
+    script!("common.py"),
+    script!("measuring.py"),
+    script!("with_diskannpy.py"),
+    script!("with_faiss.py"),
+    script!("with_hnswlib.py"),
+    script!("with_lancedb.py"),
+    script!("with_usearch.py"),
 ];
 
 /// Writes the scripts where a run can start them.
