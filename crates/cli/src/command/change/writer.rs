@@ -203,15 +203,6 @@ pub(super) fn add(sum: &mut Acknowledged, one: Acknowledged) {
     (sum.lsn, sum.durable) = (one.lsn, one.durable);
 }
 
-/// Exit code of a change that stopped before its end, or reached it.
-pub(super) fn exit_code(cancelled: bool) -> u8 {
-    if cancelled {
-        ErrorKind::Cancelled.exit_code()
-    } else {
-        0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
