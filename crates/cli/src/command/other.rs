@@ -1,5 +1,5 @@
-//! `pageway lab`, `serve`, `route` and `import-qdrant`: each hands over to another program, which is
-//! installed where it is wanted.
+//! `pageway lab`, `serve`, `route` and `import-qdrant`: each hands over to another program, which
+//! is installed where it is wanted.
 
 use std::ffi::OsString;
 use std::process::Command;

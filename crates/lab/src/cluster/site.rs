@@ -57,7 +57,12 @@ pub struct SiteLoad {
     pub in_flight: u32,
 
     /// Queries to replay
-    #[arg(id = "replayed", long = "replayed", value_name = "N", default_value_t = 5_000)]
+    #[arg(
+        id = "replayed",
+        long = "replayed",
+        value_name = "N",
+        default_value_t = 5_000
+    )]
     pub queries: u64,
 
     /// Seed of every choice by chance
