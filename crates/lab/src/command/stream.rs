@@ -135,8 +135,8 @@ impl StreamArguments {
         records.conclude(describe(&summary), &summary)
     }
 
-    /// The runbook; puts the rows in the order that it wants. In that of clusters they are kept, for
-    /// other libraries to live through the same.
+    /// The runbook; puts the rows in the order that it wants. In that of clusters they are kept,
+    /// for other libraries to live through the same.
     fn find_runbook(&self, loaded: &mut Loaded, progress: &dyn Progress) -> Result<Runbook> {
         match (&self.runbook, self.shape) {
             (Some(path), _) => {
@@ -169,7 +169,12 @@ fn write(dir: &Path, data: InMemory<'_>) -> Result<()> {
 /// The whole life for people.
 fn describe(summary: &Summary) -> String {
     let figure = |value: f64| text::figure(value);
-    let facts = Facts::new()
+    let wished = summary.wished;
+    let wished =
+        wished.map(|wished| format!("{}, least {}", figure(wished.mean), figure(wished.min)));
+    let gap = summary.fresh_gap;
+    let gap = gap.map(|gap| format!("{:+.4}, worst {:+.4}", gap.mean, gap.worst));
+    Facts::new()
         .fact("searches", text::count(summary.searches as u64))
         .fact("recall, mean", figure(summary.recall.mean))
         .fact("recall, least", figure(summary.recall.min))
@@ -185,20 +190,8 @@ fn describe(summary: &Summary) -> String {
         .fact(
             "flushes, merges",
             format!("{}, {}", summary.flushes, summary.merges),
-        );
-    let facts = match summary.wished {
-        Some(wished) => facts.fact(
-            "recall where one was asked for",
-            format!("{}, least {}", figure(wished.mean), figure(wished.min)),
-        ),
-        None => facts,
-    };
-    let facts = match summary.fresh_gap {
-        Some(gap) => facts.fact(
-            "fresh build over ours at equal pages",
-            format!("{:+.4}, worst {:+.4}", gap.mean, gap.worst),
-        ),
-        None => facts,
-    };
-    facts.render()
+        )
+        .known("recall where one was asked for", wished)
+        .known("fresh build over ours at equal pages", gap)
+        .render()
 }

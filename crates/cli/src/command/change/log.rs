@@ -69,16 +69,13 @@ pub(crate) fn describe_state(facts: Facts, changes: &ChangeSummary, log: &LogSum
     } else {
         "open: its writer runs, or crashed"
     };
-    let facts = facts
+    facts
         .fact("last record", text::count(log.last))
         .fact(
             "in files",
             format!("up to record {}", text::count(changes.floor)),
         )
         .fact("to be replayed", replay)
-        .fact("end", end);
-    match &log.damage {
-        Some(damage) => facts.fact("DAMAGED", damage.as_str()),
-        None => facts,
-    }
+        .fact("end", end)
+        .known("DAMAGED", log.damage.as_deref())
 }
