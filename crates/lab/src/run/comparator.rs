@@ -6,6 +6,7 @@ use pageway::{Error, Result};
 
 use super::context::Context;
 use super::measure::{self, Measured};
+use super::words::CommandWords;
 use crate::files;
 use crate::plan::Cell;
 use crate::record::ProcessUse;
@@ -96,17 +97,15 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
         return Ok(failed);
     }
     let settings = &cell.settings.search;
-    let show = |path: &Path| path.display().to_string();
-    let mut command = start(context, library, "search");
-    command.extend(words(&[
-        ("--index", show(&index)),
-        ("--queries", show(&workload.prepared.queries)),
-        ("--truth", show(&workload.prepared.truth)),
-        ("--data", show(&workload.prepared.base)),
-        ("-k", settings.k.to_string()),
-        ("--threads", settings.threads.to_string()),
-        ("--effort", settings.list_size.max(settings.k).to_string()),
-    ]));
+    let prepared = &workload.prepared;
+    let command = start(context, library, "search")
+        .with("--index", index.display())
+        .with("--queries", prepared.queries.display())
+        .with("--truth", prepared.truth.display())
+        .with("--data", prepared.base.display())
+        .with("-k", settings.k)
+        .with("--threads", settings.threads)
+        .with("--effort", settings.list_size.max(settings.k));
     let mut measured = measure::run(context, &command)?;
     if let Ok(result) = &mut measured.result {
         add_build(
@@ -160,13 +159,6 @@ fn start(context: &Context<'_>, library: &Library, verb: &str) -> Vec<String> {
     .into()
 }
 
-fn words(pairs: &[(&str, String)]) -> Vec<String> {
-    pairs
-        .iter()
-        .flat_map(|(name, value)| [(*name).to_owned(), value.clone()])
-        .collect()
-}
-
 fn build(
     context: &Context<'_>,
     cell: &Cell,
@@ -176,24 +168,18 @@ fn build(
     let prepared = &context.workload(&cell.workload())?.prepared;
     let fixed = &context.suite.fixed;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut command = start(context, library, "build");
-    command.extend(words(&[
-        ("--data", prepared.base.display().to_string()),
-        ("--out", index.display().to_string()),
-        ("--metric", prepared.metric.to_string()),
-        ("--threads", threads.to_string()),
-        ("--seed", fixed.seed.to_string()),
-    ]));
-    command.extend(
-        library
-            .options
-            .iter()
-            .flat_map(|option| words(&[("--option", (*option).into())])),
-    );
-    if let Some(bytes) = cell.settings.build.code_bytes {
-        command.extend(words(&[("--option", format!("code_bytes={bytes}"))]));
-    }
-    Ok(command)
+    let code_bytes = cell.settings.build.code_bytes;
+    Ok(start(context, library, "build")
+        .with("--data", prepared.base.display())
+        .with("--out", index.display())
+        .with("--metric", prepared.metric)
+        .with("--threads", threads)
+        .with("--seed", fixed.seed)
+        .with_each("--option", library.options)
+        .with_each(
+            "--option",
+            code_bytes.map(|bytes| format!("code_bytes={bytes}")),
+        ))
 }
 
 /// What the build printed, and what the system counted for it.
