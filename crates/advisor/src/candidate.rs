@@ -319,16 +319,11 @@ impl Candidate {
 mod tests {
     use std::collections::BTreeSet;
 
+    use pageway::Preset;
     use pageway::spec::CodeStorage;
-    use pageway::{ElementType, Metric, Preset};
 
     use super::*;
-
-    const SHAPE: Shape = Shape {
-        dimension: 128,
-        element: ElementType::U8,
-        metric: Metric::L2,
-    };
+    use crate::fixture::SHAPE;
 
     fn space(memory_bytes: u64, pins: &Pins) -> Space<'_> {
         Space {

@@ -10,6 +10,13 @@ use crate::model::{Counts, Statistics};
 use crate::trial::Tried;
 use crate::wish::{Goal, Pins};
 
+/// Shape of the vectors.
+pub(crate) const SHAPE: Shape = Shape {
+    dimension: 128,
+    element: ElementType::U8,
+    metric: Metric::L2,
+};
+
 /// Memory of the searches.
 pub(crate) const MEMORY_BYTES: u64 = 40_000_000;
 
@@ -37,13 +44,8 @@ pub(crate) fn knowledge(goal: Goal) -> Knowledge {
 
 /// All candidates, guessed.
 pub(crate) fn drafts(known: &Knowledge) -> (Vec<Draft>, Vec<Refusal>) {
-    let shape = Shape {
-        dimension: 128,
-        element: ElementType::U8,
-        metric: Metric::L2,
-    };
     let space = Space {
-        shape,
+        shape: SHAPE,
         nodes: 1_000_000,
         memory_bytes: MEMORY_BYTES,
         pins: &Pins::default(),

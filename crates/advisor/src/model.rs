@@ -351,10 +351,10 @@ impl Subject<'_> {
 
 #[cfg(test)]
 mod tests {
-    use pageway::spec::Shape;
-    use pageway::{ElementType, Metric, Preset, Sizes};
+    use pageway::{Preset, Sizes};
 
     use super::*;
+    use crate::fixture::SHAPE;
 
     const STATISTICS: Statistics = Statistics {
         rows: 20_000,
@@ -368,12 +368,7 @@ mod tests {
     };
 
     fn guessed(preset: Preset, sizes: &Sizes, memory_bytes: u64) -> Counts {
-        let shape = Shape {
-            dimension: 128,
-            element: ElementType::U8,
-            metric: Metric::L2,
-        };
-        let spec = preset.spec(shape, sizes);
+        let spec = preset.spec(SHAPE, sizes);
         let footprint = Footprint::of(&spec, 1_000_000).unwrap();
         guess(&spec, &footprint, memory_bytes, &STATISTICS)
     }
@@ -403,13 +398,8 @@ mod tests {
             hops: 32.0,
             ..STATISTICS
         };
-        let shape = Shape {
-            dimension: 128,
-            element: ElementType::U8,
-            metric: Metric::L2,
-        };
         for (preset, reads) in [(Preset::DiskAnn, 45.0), (Preset::Starling, 22.0)] {
-            let spec = preset.spec(shape, &sizes(32));
+            let spec = preset.spec(SHAPE, &sizes(32));
             let footprint = Footprint::of(&spec, 1_000_000).unwrap();
             let bytes = footprint.memory_bytes();
             let found = guess(&spec, &footprint, bytes, &statistics);

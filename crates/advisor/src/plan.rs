@@ -411,23 +411,17 @@ fn differences(tree: &Candidate, choice: &Candidate) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use pageway::Sizes;
     use pageway::lab::clock;
-    use pageway::spec::Shape;
-    use pageway::{ElementType, Metric, Sizes};
 
     use super::*;
-    use crate::fixture::{MEMORY_BYTES, drafts, knowledge, tried, unreached};
+    use crate::fixture::{MEMORY_BYTES, SHAPE, drafts, knowledge, tried, unreached};
     use crate::fleet::FleetWish;
     use crate::tree::advise;
 
     fn advice() -> TreeAdvice {
-        let shape = Shape {
-            dimension: 128,
-            element: ElementType::U8,
-            metric: Metric::L2,
-        };
         advise(
-            shape,
+            SHAPE,
             1_000_000,
             (MEMORY_BYTES, 1_000_000),
             &Sizes::default(),

@@ -15,14 +15,15 @@ use pageway::source::{OpenAs, VectorFile, VectorSlice};
 use pageway::spec::Shape;
 use pageway::{
     BuildInput, BuildOptions, Effort, ErrorKind, Footprint, Index, MemoryWish, Metric, NoProgress,
-    OpenOptions, OsVfs, Preset, Progress, Queries, SearchOptions, VectorRead, Vfs,
+    OpenOptions, OsVfs, Preset, Progress, Queries, Result, SearchOptions, VectorRead, VectorShape,
+    Vfs,
 };
-use pageway_advisor::{Entry, Goal, Pins, PlanInput, Verdict, Wish, plan};
+use pageway_advisor::{Entry, Goal, Pins, Plan, PlanInput, Verdict, Wish, plan};
 
 const ROWS: usize = 2_000;
 
 /// The first rows of a file of the demo.
-fn demo(name: &str, rows: usize) -> (Vec<u8>, pageway::VectorShape) {
+fn demo(name: &str, rows: usize) -> (Vec<u8>, VectorShape) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../data/demo")
         .join(name);
@@ -32,6 +33,64 @@ fn demo(name: &str, rows: usize) -> (Vec<u8>, pageway::VectorShape) {
     let mut bytes = vec![0; rows * file.shape().row_bytes()];
     file.read(0, &mut bytes).unwrap();
     (bytes, file.shape())
+}
+
+/// Vectors and queries of the demo, and a directory for what is tried.
+struct Demo {
+    rows: Vec<u8>,
+    asked: Vec<u8>,
+    shape: VectorShape,
+    dir: tempfile::TempDir,
+}
+
+impl Demo {
+    fn new(rows: usize, queries: usize) -> Self {
+        let (rows, shape) = demo("wordnet-10k.npy", rows);
+        let (asked, _) = demo("wordnet-queries.npy", queries);
+        let dir = tempfile::tempdir().unwrap();
+        Self {
+            rows,
+            asked,
+            shape,
+            dir,
+        }
+    }
+
+    fn vectors(&self) -> VectorSlice<'_> {
+        VectorSlice::new(&self.rows, self.shape).unwrap()
+    }
+
+    fn queries(&self) -> VectorSlice<'_> {
+        VectorSlice::new(&self.asked, self.shape).unwrap()
+    }
+
+    /// Plans, with the queries or with rows in their place.
+    fn plan(&self, with_queries: bool, wish: &Wish, progress: &dyn Progress) -> Result<Plan> {
+        let (vectors, queries) = (self.vectors(), self.queries());
+        let input = PlanInput {
+            vectors: &vectors,
+            queries: with_queries.then_some(&queries as _),
+            scratch: self.dir.path(),
+        };
+        plan(&input, wish, progress)
+    }
+
+    /// Files that are left of what was tried.
+    fn left(&self) -> usize {
+        OsVfs.list(self.dir.path()).unwrap().len()
+    }
+}
+
+/// One form of our own design.
+fn form_pins(form: &str, code_bytes: u32) -> Pins {
+    Pins {
+        presets: vec![Preset::Pageway],
+        form: Some(form.to_owned()),
+        page_bytes: Some(4096),
+        degree: Some(24),
+        code_bytes: Some(code_bytes),
+        ..Pins::default()
+    }
 }
 
 fn wish() -> Wish {
@@ -58,19 +117,10 @@ fn wish() -> Wish {
 
 #[test]
 fn what_is_chosen_meets_memory_and_recall_and_nothing_is_left() {
-    let (bytes, shape) = demo("wordnet-10k.npy", ROWS);
-    let (asked, _) = demo("wordnet-queries.npy", 100);
-    let vectors = VectorSlice::new(&bytes, shape).unwrap();
-    let queries = VectorSlice::new(&asked, shape).unwrap();
-    let dir = tempfile::tempdir().unwrap();
-    let input = PlanInput {
-        vectors: &vectors,
-        queries: Some(&queries),
-        scratch: dir.path(),
-    };
-    let plan = plan(&input, &wish(), &NoProgress).unwrap();
+    let demo = Demo::new(ROWS, 100);
+    let plan = demo.plan(true, &wish(), &NoProgress).unwrap();
     println!("{plan}");
-    assert!(OsVfs.list(dir.path()).unwrap().is_empty());
+    assert_eq!(demo.left(), 0);
     assert_eq!(plan.rows, ROWS as u64);
     let choice = plan.choice().unwrap();
     assert!(choice.least_memory_bytes <= plan.memory_bytes);
@@ -84,7 +134,8 @@ fn what_is_chosen_meets_memory_and_recall_and_nothing_is_left() {
             .all(|entry| pages(entry) >= pages(choice) - 0.1)
     );
 
-    let built = dir.path().join("index");
+    let built = demo.dir.path().join("index");
+    let (vectors, queries) = (demo.vectors(), demo.queries());
     let input = BuildInput::new(&vectors, "demo").with_queries(Some(&queries));
     let options = choice
         .candidate
@@ -96,7 +147,7 @@ fn what_is_chosen_meets_memory_and_recall_and_nothing_is_left() {
     let index = Index::open(&built, &OpenOptions::default()).unwrap();
     let search = SearchOptions::default().with_effort(Effort::Recall(plan.recall));
     let found = index
-        .measure_recall(&Queries::new(&asked, shape), &search, &NoProgress)
+        .measure_recall(&Queries::new(&demo.asked, demo.shape), &search, &NoProgress)
         .unwrap();
     assert!(found.recall >= 0.88, "{found:?}");
     let predicted = pages(choice);
@@ -109,11 +160,7 @@ fn what_is_chosen_meets_memory_and_recall_and_nothing_is_left() {
 
 #[test]
 fn every_form_can_be_tried_and_is_kept_over_a_sample() {
-    let (bytes, shape) = demo("wordnet-10k.npy", 1_500);
-    let (asked, _) = demo("wordnet-queries.npy", 60);
-    let vectors = VectorSlice::new(&bytes, shape).unwrap();
-    let queries = VectorSlice::new(&asked, shape).unwrap();
-    let dir = tempfile::tempdir().unwrap();
+    let demo = Demo::new(1_500, 60);
     for (form, memory, code_bytes) in [
         ("resident", 2_000_000, 80),
         ("clustered", 2_000_000, 124),
@@ -121,21 +168,10 @@ fn every_form_can_be_tried_and_is_kept_over_a_sample() {
         ("on-disk", 1_500_000, 48),
     ] {
         let mut wish = wish();
-        wish.pins = Pins {
-            presets: vec![Preset::Pageway],
-            form: Some(form.to_owned()),
-            page_bytes: Some(4096),
-            degree: Some(24),
-            code_bytes: Some(code_bytes),
-            ..Pins::default()
-        };
+        wish.pins = form_pins(form, code_bytes);
         wish.memory = MemoryWish::Bytes(memory);
-        let input = PlanInput {
-            vectors: &vectors,
-            queries: Some(&queries),
-            scratch: dir.path(),
-        };
-        let plan = plan(&input, &wish, &NoProgress).unwrap_or_else(|e| panic!("{form}: {e}"));
+        let plan = demo.plan(true, &wish, &NoProgress);
+        let plan = plan.unwrap_or_else(|e| panic!("{form}: {e}"));
         let of_form = |entry: &&Entry| entry.candidate.options.form.as_deref() == Some(form);
         let entry = plan.entries.iter().find(of_form).unwrap();
         assert!(!plan.entries.iter().any(Entry::has_failed), "{plan}");
@@ -156,11 +192,7 @@ fn every_form_can_be_tried_and_is_kept_over_a_sample() {
 /// they fit.
 #[test]
 fn what_a_build_can_search_a_plan_can_try() {
-    let (bytes, shape) = demo("wordnet-10k.npy", 800);
-    let (asked, _) = demo("wordnet-queries.npy", 40);
-    let vectors = VectorSlice::new(&bytes, shape).unwrap();
-    let queries = VectorSlice::new(&asked, shape).unwrap();
-    let dir = tempfile::tempdir().unwrap();
+    let demo = Demo::new(800, 40);
     for (form, code_bytes) in [("resident", 80), ("clustered", 60)] {
         let options = BuildOptions::default()
             .with_metric(Metric::Cosine)
@@ -169,8 +201,8 @@ fn what_a_build_can_search_a_plan_can_try() {
             .with_code_bytes(Some(code_bytes))
             .with_memory(MemoryWish::Bytes(4_000_000));
         let whole = Shape {
-            dimension: shape.dimension,
-            element: shape.element,
+            dimension: demo.shape.dimension,
+            element: demo.shape.element,
             metric: Metric::Cosine,
         };
         let spec = options.spec_for(whole, 800).unwrap();
@@ -179,22 +211,11 @@ fn what_a_build_can_search_a_plan_can_try() {
             goal: Goal::Latency,
             memory: MemoryWish::Bytes(least + 1_000),
             device_seconds: 0.1,
-            pins: Pins {
-                presets: vec![Preset::Pageway],
-                form: Some(form.to_owned()),
-                page_bytes: Some(4096),
-                degree: Some(24),
-                code_bytes: Some(code_bytes),
-                ..Pins::default()
-            },
+            pins: form_pins(form, code_bytes),
             ..wish()
         };
-        let input = PlanInput {
-            vectors: &vectors,
-            queries: Some(&queries),
-            scratch: dir.path(),
-        };
-        let plan = plan(&input, &wish, &NoProgress).unwrap_or_else(|e| panic!("{form}: {e}"));
+        let plan = demo.plan(true, &wish, &NoProgress);
+        let plan = plan.unwrap_or_else(|e| panic!("{form}: {e}"));
         assert!(
             !plan.entries.iter().any(Entry::has_failed),
             "{form}: {plan}"
@@ -221,34 +242,21 @@ impl Progress for Stopped {
 
 #[test]
 fn a_plan_that_is_cancelled_leaves_nothing() {
-    let (bytes, shape) = demo("wordnet-10k.npy", ROWS);
-    let vectors = VectorSlice::new(&bytes, shape).unwrap();
-    let dir = tempfile::tempdir().unwrap();
-    let input = PlanInput {
-        vectors: &vectors,
-        queries: None,
-        scratch: dir.path(),
-    };
-    let error = plan(&input, &wish(), &Stopped(AtomicBool::new(false))).unwrap_err();
+    let demo = Demo::new(ROWS, 1);
+    let stopped = Stopped(AtomicBool::new(false));
+    let error = demo.plan(false, &wish(), &stopped).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
-    assert!(OsVfs.list(dir.path()).unwrap().is_empty());
+    assert_eq!(demo.left(), 0);
 }
 
 #[test]
 fn a_plan_without_time_tries_one_design_and_chooses_it() {
-    let (bytes, shape) = demo("wordnet-10k.npy", ROWS);
-    let vectors = VectorSlice::new(&bytes, shape).unwrap();
-    let dir = tempfile::tempdir().unwrap();
-    let input = PlanInput {
-        vectors: &vectors,
-        queries: None,
-        scratch: dir.path(),
-    };
+    let demo = Demo::new(ROWS, 1);
     let wish = Wish {
         seconds: Some(0.001),
         ..wish()
     };
-    let plan = plan(&input, &wish, &NoProgress).unwrap();
+    let plan = demo.plan(false, &wish, &NoProgress).unwrap();
     let tried = |entry: &&Entry| !entry.tried.is_empty();
     assert_eq!(plan.entries.iter().filter(tried).count(), 1);
     assert!(!plan.choice().unwrap().tried.is_empty());

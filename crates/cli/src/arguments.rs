@@ -3,36 +3,12 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use pageway::Result;
 
-use crate::command::build::BuildArguments;
-use crate::command::calibrate::CalibrateArguments;
-use crate::command::change::{
-    CreateArguments, DeleteArguments, InsertArguments, LogArguments, MergeArguments, SetArguments,
-    SnapshotArguments, UnsetArguments,
+use crate::command::other::{IMPORTER, LAB, OtherArguments, ROUTER, SERVER};
+use crate::command::{
+    build, calibrate, change, completions, convert, count, demo, doctor, explain, export,
+    ground_truth, import, inspect, man, open, plan, presets, publish, range, recall, scroll,
+    search, slice, verify,
 };
-use crate::command::completions::CompletionsArguments;
-use crate::command::convert::ConvertArguments;
-use crate::command::count::CountArguments;
-use crate::command::demo::DemoArguments;
-use crate::command::doctor::DoctorArguments;
-use crate::command::explain::ExplainArguments;
-use crate::command::export::ExportArguments;
-use crate::command::ground_truth::GroundTruthArguments;
-use crate::command::import::ImportArguments;
-use crate::command::import_qdrant::ImportQdrantArguments;
-use crate::command::inspect::InspectArguments;
-use crate::command::lab::LabArguments;
-use crate::command::man::ManArguments;
-use crate::command::open::OpenArguments;
-use crate::command::plan::PlanArguments;
-use crate::command::presets::PresetsArguments;
-use crate::command::publish::PublishArguments;
-use crate::command::range::RangeArguments;
-use crate::command::recall::RecallArguments;
-use crate::command::scroll::ScrollArguments;
-use crate::command::search::SearchArguments;
-use crate::command::serve::{RouteArguments, ServeArguments};
-use crate::command::slice::SliceArguments;
-use crate::command::verify::VerifyArguments;
 use crate::output::Outcome;
 use crate::session::Session;
 
@@ -93,75 +69,95 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Build an index from a file of vectors
-    Build(Box<BuildArguments>),
+    Build(Box<build::BuildArguments>),
     /// Search an index; measure recall, speed, latency and page reads
-    Search(Box<SearchArguments>),
+    Search(Box<search::SearchArguments>),
     /// Find all vectors within a radius; measure precision, speed and page reads
-    Range(Box<RangeArguments>),
+    Range(Box<range::RangeArguments>),
     /// Count the rows that match a filter; list the fields there are
-    Count(CountArguments),
+    Count(count::CountArguments),
     /// Make an empty index, to be filled by insert
-    Create(CreateArguments),
+    Create(change::CreateArguments),
     /// Put the vectors of a file into an index, durably, while others search it
-    Insert(InsertArguments),
+    Insert(change::InsertArguments),
     /// Delete the rows of some ids, or those that match a filter
-    Delete(DeleteArguments),
+    Delete(change::DeleteArguments),
     /// Set attributes of rows
-    Set(SetArguments),
+    Set(change::SetArguments),
     /// Take attributes from rows
-    Unset(UnsetArguments),
+    Unset(change::UnsetArguments),
     /// Show rows in the order of their ids
-    Scroll(ScrollArguments),
+    Scroll(scroll::ScrollArguments),
     /// Merge segments, and drop dead rows
-    Merge(MergeArguments),
+    Merge(change::MergeArguments),
     /// Copy an index as it is now
-    Snapshot(SnapshotArguments),
+    Snapshot(change::SnapshotArguments),
     /// Show the log of an index: files, records, damage
-    Log(LogArguments),
+    Log(change::LogArguments),
     /// Choose a design for a memory budget and a recall, by trying the best on a sample
-    Plan(Box<PlanArguments>),
+    Plan(Box<plan::PlanArguments>),
     /// List the designs, ours and the published ones, a row each
-    Presets(PresetsArguments),
+    Presets(presets::PresetsArguments),
     /// Explain a design or an index in words: each choice, what it means and costs
-    Explain(Box<ExplainArguments>),
+    Explain(Box<explain::ExplainArguments>),
     /// Describe an index: design, sizes, memory, calibration
-    Inspect(InspectArguments),
+    Inspect(inspect::InspectArguments),
     /// Measure the recall of an index as it is now, against a scan of all vectors
-    Recall(RecallArguments),
+    Recall(recall::RecallArguments),
     /// Measure recall by list size anew, and store it in the index
-    Calibrate(CalibrateArguments),
+    Calibrate(calibrate::CalibrateArguments),
     /// Measure opening an index and switching to another: time, bytes, memory
-    Open(OpenArguments),
+    Open(open::OpenArguments),
     /// Publish an index to object storage, to be searched from anywhere
-    Publish(PublishArguments),
+    Publish(publish::PublishArguments),
     /// Check every byte of an index
-    Verify(VerifyArguments),
+    Verify(verify::VerifyArguments),
     /// Find the exact neighbours of queries, to measure recall against
-    GroundTruth(GroundTruthArguments),
+    GroundTruth(ground_truth::GroundTruthArguments),
     /// Rewrite vectors in another file format or element type
-    Convert(ConvertArguments),
+    Convert(convert::ConvertArguments),
     /// Write the vectors of an index file of faiss, hnswlib or DiskANN to a file
-    Import(ImportArguments),
+    Import(import::ImportArguments),
     /// Import a collection of a Qdrant server
-    ImportQdrant(ImportQdrantArguments),
+    #[command(
+        disable_help_flag = true,
+        after_long_help = IMPORTER.examples,
+        mut_arg("arguments", |words| words.help(IMPORTER.asked()))
+    )]
+    ImportQdrant(OtherArguments),
     /// Write the vectors of an index, with their ids, to a file
-    Export(ExportArguments),
+    Export(export::ExportArguments),
     /// Cut rows and dimensions out of a file of vectors
-    Slice(SliceArguments),
+    Slice(slice::SliceArguments),
     /// Measure this machine: I/O backend, disk by queue depth, CPU, limits
-    Doctor(DoctorArguments),
+    Doctor(doctor::DoctorArguments),
     /// Measure every design on your data: runs, reports, predictions
-    Lab(LabArguments),
+    #[command(
+        disable_help_flag = true,
+        after_long_help = LAB.examples,
+        mut_arg("arguments", |words| words.help(LAB.asked()))
+    )]
+    Lab(OtherArguments),
     /// Serve collections over HTTP to clients of Qdrant
-    Serve(ServeArguments),
+    #[command(
+        disable_help_flag = true,
+        after_long_help = SERVER.examples,
+        mut_arg("arguments", |words| words.help(SERVER.asked()))
+    )]
+    Serve(OtherArguments),
     /// Answer for collections whose shards lie on several servers
-    Route(RouteArguments),
+    #[command(
+        disable_help_flag = true,
+        after_long_help = ROUTER.examples,
+        mut_arg("arguments", |words| words.help(ROUTER.asked()))
+    )]
+    Route(OtherArguments),
     /// Build and search an index of 10,000 sentences, and explain what happens
-    Demo(DemoArguments),
+    Demo(demo::DemoArguments),
     /// Print a script that completes commands and options in a shell
-    Completions(CompletionsArguments),
+    Completions(completions::CompletionsArguments),
     /// Write the manual: a page for each command
-    Man(ManArguments),
+    Man(man::ManArguments),
 }
 
 impl Command {
@@ -193,13 +189,13 @@ impl Command {
             Self::GroundTruth(arguments) => arguments.run(session),
             Self::Convert(arguments) => arguments.run(session),
             Self::Import(arguments) => arguments.run(session),
-            Self::ImportQdrant(arguments) => arguments.run(session),
+            Self::ImportQdrant(words) => IMPORTER.hand_over(session.flags(), words),
             Self::Export(arguments) => arguments.run(session),
             Self::Slice(arguments) => arguments.run(session),
             Self::Doctor(arguments) => arguments.run(session),
-            Self::Lab(arguments) => arguments.run(session),
-            Self::Serve(arguments) => arguments.run(),
-            Self::Route(arguments) => arguments.run(),
+            Self::Lab(words) => LAB.hand_over(session.flags(), words),
+            Self::Serve(words) => SERVER.hand_over([], words),
+            Self::Route(words) => ROUTER.hand_over(["route"], words),
             Self::Demo(arguments) => arguments.run(session),
             Self::Completions(arguments) => arguments.run(Cli::command()),
             Self::Man(arguments) => arguments.run(Cli::command()),

@@ -4,10 +4,10 @@
 use pageway::{Index, QueryStats, format_bytes};
 use serde::Serialize;
 
-use crate::latency::LatencyUs;
 use crate::opened::Opened;
 use crate::text::{self, Facts};
 use crate::workload::Measurement;
+use pageway_shell::trace::LatencyUs;
 
 /// All of it.
 #[derive(Serialize)]

@@ -2,7 +2,7 @@
 //!
 //! Buckets are `PER_OCTAVE` per power of two, so a quantile is off by less than 1 %.
 
-use serde::Serialize;
+use pageway_shell::trace::LatencyUs;
 
 const PER_OCTAVE_BITS: u32 = 7;
 const PER_OCTAVE: u64 = 1 << PER_OCTAVE_BITS;
@@ -14,14 +14,6 @@ pub(crate) struct Latencies {
     counts: Vec<u64>,
     count: u64,
     sum_ns: u64,
-}
-
-/// Latency in microseconds.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub(crate) struct LatencyUs {
-    pub(crate) mean: f64,
-    pub(crate) p50: f64,
-    pub(crate) p99: f64,
 }
 
 impl Latencies {

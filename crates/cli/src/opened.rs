@@ -52,13 +52,10 @@ impl Opened {
 
     /// Adds it for people; `more` follows the memory.
     pub(crate) fn add_to(&self, facts: Facts, more: &str) -> Facts {
-        let facts = facts
+        facts
             .fact("reads by", self.describe_reads())
-            .fact("memory", self.describe_memory() + more);
-        match self.describe_cached() {
-            Some(cached) => facts.fact("cached", cached),
-            None => facts,
-        }
+            .fact("memory", self.describe_memory() + more)
+            .known("cached", self.describe_cached())
     }
 
     fn describe_reads(&self) -> String {

@@ -22,27 +22,44 @@ const BUSY: i32 = 8;
 const UNSUPPORTED: i32 = 10;
 
 /// A command line and what it must give.
+#[derive(Clone)]
 struct Case {
-    line: &'static str,
+    line: String,
     code: i32,
     /// Words that the message must contain.
-    words: &'static [&'static str],
+    words: Vec<&'static str>,
 }
 
-const fn case(line: &'static str, code: i32, words: &'static [&'static str]) -> Case {
-    Case { line, code, words }
+fn case(line: &str, code: i32, words: &'static str) -> Case {
+    Case {
+        line: line.to_owned(),
+        code,
+        words: words.split("; ").collect(),
+    }
+}
+
+/// Cases of a table, a row each: kind of the error, what follows `beginning`, and words.
+fn cases(beginning: &str, table: &'static str) -> Vec<Case> {
+    let of_row = |row: &'static str| {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let kinds = [("invalid", INVALID), ("not-found", NOT_FOUND)];
+        let kind = kinds.iter().find(|(kind, _)| *kind == cells[0]);
+        let (_, code) = kind.expect("a kind of error");
+        case(&format!("{beginning}{}", cells[1]), *code, cells[2])
+    };
+    table.trim().lines().map(of_row).collect()
 }
 
 #[track_caller]
 fn check(place: &Place, case: &Case) {
-    let run = place.line(case.line);
+    let run = place.line(&case.line);
     assert_eq!(run.code, case.code, "{}: {run:?}", case.line);
     assert!(
         run.stderr.starts_with("pageway: error: "),
         "{}: {run:?}",
         case.line
     );
-    for words in case.words {
+    for words in &case.words {
         assert!(
             run.stderr.contains(words),
             "'{words}' is missing: {}: {run:?}",
@@ -95,115 +112,39 @@ fn with_damaged_files() -> Place {
 }
 
 /// `--data`, `--metric` and more, and what the build must say.
-const BUILDS: [Case; 24] = [
-    case(
-        "cut.jsonl.gz --metric l2",
-        INVALID,
-        &["cut.jsonl.gz", "gzip file is cut"],
-    ),
-    case(
-        "cut.fbin --metric l2",
-        INVALID,
-        &["cut.fbin", "1607", "truncated"],
-    ),
-    case(
-        "long.fbin --metric l2",
-        INVALID,
-        &["long.fbin", "1609", "longer"],
-    ),
-    case(
-        "header.fbin --metric l2",
-        INVALID,
-        &["header.fbin", "header", "5"],
-    ),
-    case(
-        "count.fbin --metric l2",
-        INVALID,
-        &["count.fbin", "200 rows", "3208"],
-    ),
-    case("none.fbin --metric l2", INVALID, &["none.fbin", "no rows"]),
-    case(
-        "zero-dimension.fbin --metric l2",
-        INVALID,
-        &["zero-dimension.fbin", "dimension 0"],
-    ),
-    case(
-        "huge-dimension.fbin --metric l2",
-        INVALID,
-        &["huge-dimension.fbin", "20000", "16384"],
-    ),
-    case(
-        "nan.fbin --metric l2",
-        INVALID,
-        &["nan.fbin", "row 37", "component 2", "NaN"],
-    ),
-    case(
-        "infinity.fbin --metric l2",
-        INVALID,
-        &["infinity.fbin", "row 37", "component 2", "inf"],
-    ),
-    case(
-        "zero.fbin --metric cosine",
-        INVALID,
-        &["zero.fbin", "row 12", "cosine"],
-    ),
-    case("mixed.fvecs --metric l2", INVALID, &["mixed.fvecs"]),
-    case(
-        "vectors.parquet --metric l2",
-        INVALID,
-        &["vectors.parquet", "Parquet"],
-    ),
-    case(
-        "vectors.xyz --metric l2",
-        INVALID,
-        &["vectors.xyz", "extension", ".npy", ".ndjson"],
-    ),
-    case(
-        "plain.bin --metric l2",
-        INVALID,
-        &["plain.bin", "f32, f16, bf16, u8, i8 or bit"],
-    ),
-    case("fake.npy --metric l2", INVALID, &["fake.npy", "NumPy"]),
-    case("absent.fbin --metric l2", NOT_FOUND, &["absent.fbin"]),
-    case(
-        "good.fbin --metric l2 --ids repeated.txt",
-        INVALID,
-        &["repeated.txt", "id 0", "row 99"],
-    ),
-    case(
-        "good.fbin --metric l2 --ids words.txt",
-        INVALID,
-        &["words.txt", "line 2"],
-    ),
-    case(
-        "good.fbin --metric l2 --ids short.txt",
-        INVALID,
-        &["3", "100"],
-    ),
-    case(
-        "good.fbin --metric l2 --memory 1kB",
-        INVALID,
-        &["budget", "smallest"],
-    ),
-    case(
-        "good.fbin --metric l2 --build-memory 1kB",
-        INVALID,
-        &["smallest"],
-    ),
-    case("good.fbin --metric hamming", INVALID, &["hamming", "l2"]),
-    case(
-        "good.fbin --metric l2 --recall 1.5",
-        INVALID,
-        &["recall", "1.5"],
-    ),
-];
+const BUILDS: &str = "
+invalid | cut.jsonl.gz --metric l2 | cut.jsonl.gz; gzip file is cut
+invalid | cut.fbin --metric l2 | cut.fbin; 1607; truncated
+invalid | long.fbin --metric l2 | long.fbin; 1609; longer
+invalid | header.fbin --metric l2 | header.fbin; header; 5
+invalid | count.fbin --metric l2 | count.fbin; 200 rows; 3208
+invalid | none.fbin --metric l2 | none.fbin; no rows
+invalid | zero-dimension.fbin --metric l2 | zero-dimension.fbin; dimension 0
+invalid | huge-dimension.fbin --metric l2 | huge-dimension.fbin; 20000; 16384
+invalid | nan.fbin --metric l2 | nan.fbin; row 37; component 2; NaN
+invalid | infinity.fbin --metric l2 | infinity.fbin; row 37; component 2; inf
+invalid | zero.fbin --metric cosine | zero.fbin; row 12; cosine
+invalid | mixed.fvecs --metric l2 | mixed.fvecs
+invalid | vectors.parquet --metric l2 | vectors.parquet; Parquet
+invalid | vectors.xyz --metric l2 | vectors.xyz; extension; .npy; .ndjson
+invalid | plain.bin --metric l2 | plain.bin; f32, f16, bf16, u8, i8 or bit
+invalid | fake.npy --metric l2 | fake.npy; NumPy
+not-found | absent.fbin --metric l2 | absent.fbin
+invalid | good.fbin --metric l2 --ids repeated.txt | repeated.txt; id 0; row 99
+invalid | good.fbin --metric l2 --ids words.txt | words.txt; line 2
+invalid | good.fbin --metric l2 --ids short.txt | 3; 100
+invalid | good.fbin --metric l2 --memory 1kB | budget; smallest
+invalid | good.fbin --metric l2 --build-memory 1kB | smallest
+invalid | good.fbin --metric hamming | hamming; l2
+invalid | good.fbin --metric l2 --recall 1.5 | recall; 1.5
+";
 
 #[test]
 fn a_bad_build_names_the_fault_and_leaves_no_index() {
     let place = with_damaged_files();
-    for Case { line, code, words } in BUILDS {
-        let line: &'static str = format!("build --out bad.index --data {line}").leak();
-        check(&place, &Case { line, code, words });
+    for case in cases("build --out bad.index --data ", BUILDS) {
+        check(&place, &case);
+        let line = &case.line;
         assert!(!place.exists("bad.index/MANIFEST"), "{line}");
         let left = if place.exists("bad.index") {
             place.files("bad.index")
@@ -269,74 +210,41 @@ fn with_index() -> Place {
 }
 
 /// What follows `search --index my.index`, and what it must say.
-const SEARCHES: [Case; 16] = [
-    case(
-        "--queries q.fbin -k 100000 --memory 4MB",
-        INVALID,
-        &["k = 100000", "500"],
-    ),
-    case("--queries q.fbin -k 0", INVALID, &["k = 0", "500"]),
-    case("--queries q.fbin -k 501", INVALID, &["k = 501", "500"]),
-    case(
-        "--queries q.fbin -k 501 --list-size 600",
-        INVALID,
-        &["k = 501", "500"],
-    ),
-    case("--queries wide.fbin", INVALID, &["9-d f32", "8-d f32"]),
-    case("--queries bytes.u8bin", INVALID, &["8-d u8", "8-d f32"]),
-    case(
-        "--queries nan.fbin --list-size 10",
-        INVALID,
-        &["row 0", "NaN"],
-    ),
-    case("--queries absent.fbin", NOT_FOUND, &["absent.fbin"]),
-    case(
-        "--queries q.fbin --memory 1kB",
-        INVALID,
-        &["budget", "smallest"],
-    ),
-    case(
-        "--queries q.fbin --memory lots",
-        INVALID,
-        &["lots", "200MB", "10%"],
-    ),
-    case("--queries q.fbin --list-size 0", INVALID, &["list size 0"]),
-    case("--queries q.fbin --recall 1.5", INVALID, &["recall", "1.5"]),
-    case("--queries q.fbin --beam 0", INVALID, &["beam", "0"]),
-    case(
-        "--queries q.fbin --truth gt19.ibin",
-        INVALID,
-        &["gt19.ibin", "19", "20"],
-    ),
-    case(
-        "--queries q.fbin --truth gt3.ibin",
-        INVALID,
-        &["gt3.ibin", "3", "10"],
-    ),
-    case(
-        "--queries q.fbin --truth cut.ibin",
-        INVALID,
-        &["cut.ibin", "100"],
-    ),
-];
+const SEARCHES: &str = "
+invalid | --queries q.fbin -k 100000 --memory 4MB | k = 100000; 500
+invalid | --queries q.fbin -k 0 | k = 0; 500
+invalid | --queries q.fbin -k 501 | k = 501; 500
+invalid | --queries q.fbin -k 501 --list-size 600 | k = 501; 500
+invalid | --queries wide.fbin | 9-d f32; 8-d f32
+invalid | --queries bytes.u8bin | 8-d u8; 8-d f32
+invalid | --queries nan.fbin --list-size 10 | row 0; NaN
+not-found | --queries absent.fbin | absent.fbin
+invalid | --queries q.fbin --memory 1kB | budget; smallest
+invalid | --queries q.fbin --memory lots | lots; 200MB; 10%
+invalid | --queries q.fbin --list-size 0 | list size 0
+invalid | --queries q.fbin --recall 1.5 | recall; 1.5
+invalid | --queries q.fbin --beam 0 | beam; 0
+invalid | --queries q.fbin --truth gt19.ibin | gt19.ibin; 19; 20
+invalid | --queries q.fbin --truth gt3.ibin | gt3.ibin; 3; 10
+invalid | --queries q.fbin --truth cut.ibin | cut.ibin; 100
+";
 
 #[test]
 fn a_bad_search_names_the_fault() {
     let place = with_index();
-    for Case { line, code, words } in SEARCHES {
-        let line: &'static str = format!("search --index my.index {line}").leak();
-        check(&place, &Case { line, code, words });
+    for case in cases("search --index my.index ", SEARCHES) {
+        check(&place, &case);
     }
     let nowhere = case(
         "search --index nowhere --queries q.fbin",
         NOT_FOUND,
-        &["nowhere"],
+        "nowhere",
     );
     check(&place, &nowhere);
     let file = case(
         "search --index base.fbin --queries q.fbin",
         INVALID,
-        &["base.fbin", "directory"],
+        "base.fbin; directory",
     );
     check(&place, &file);
 }
@@ -407,7 +315,7 @@ fn a_recall_out_of_reach_is_said_with_the_best_there_is() {
         let search = "search --index my.index --queries base.u8bin --recall 1.0";
         check(
             &place,
-            &case(search, UNSUPPORTED, &["recall@10", "best", "list size"]),
+            &case(search, UNSUPPORTED, "recall@10; best; list size"),
         );
     }
 }
@@ -483,7 +391,7 @@ fn an_index_of_a_newer_format_is_refused_as_such() {
         "verify my.index",
         "search --index my.index --queries q.fbin --list-size 20",
     ] {
-        check(&place, &case(line, INCOMPATIBLE, &["MANIFEST", "999"]));
+        check(&place, &case(line, INCOMPATIBLE, "MANIFEST; 999"));
     }
 }
 
@@ -493,7 +401,7 @@ fn a_directory_in_use_is_busy() {
     let lock = std::fs::File::create(place.path("my.index/LOCK")).unwrap();
     lock.lock().unwrap();
     let build = "build --data base.fbin --out my.index --metric l2";
-    check(&place, &case(build, BUSY, &["my.index"]));
+    check(&place, &case(build, BUSY, "my.index"));
     // Readers do not care.
     assert_eq!(
         place
@@ -519,11 +427,7 @@ fn too_little_disk_is_said_before_work() {
     }
     let header = [rows.to_le_bytes(), dimension.to_le_bytes()].concat();
     std::os::unix::fs::FileExt::write_all_at(&file, &header, 0).unwrap();
-    let convert = case(
-        "convert sparse.u8bin out.fbin",
-        NO_SPACE,
-        &["out.fbin", "free"],
-    );
+    let convert = case("convert sparse.u8bin out.fbin", NO_SPACE, "out.fbin; free");
     check(&place, &convert);
     assert!(!place.exists("out.fbin"));
 }
@@ -560,61 +464,28 @@ fn degenerate_data_build_and_answer() {
     }
 }
 
+const CONVERSIONS: &str = "
+invalid | convert good.fbin out.u8bin | good.fbin; row 0; u8
+invalid | convert good.fbin out.txt | out.txt; extension
+invalid | convert cut.fbin out.npy | cut.fbin; truncated
+invalid | convert mixed.fvecs out.npy | mixed.fvecs; row 2
+invalid | slice good.fbin out.fbin --rows 90..101 | good.fbin; 90..101
+invalid | slice good.fbin out.fbin --dimensions 0..5 | good.fbin; 0..5
+invalid | slice good.fbin out.fbin --rows 7..7 | 7..7; empty
+";
+
+/// What follows `ground-truth --data good.fbin --metric l2`.
+const TRUTHS: &str = "
+invalid | --queries good.fbin -k 101 --out out.ibin | 101; 100
+invalid | --queries nan.fbin -k 5 --out out.ibin | 37
+invalid | --queries good.fbin -k 5 --out out.txt | out.txt
+";
+
 #[test]
 fn bad_conversions_and_truths_name_the_fault() {
     let place = with_damaged_files();
-    for case in [
-        case(
-            "convert good.fbin out.u8bin",
-            INVALID,
-            &["good.fbin", "row 0", "u8"],
-        ),
-        case(
-            "convert good.fbin out.txt",
-            INVALID,
-            &["out.txt", "extension"],
-        ),
-        case(
-            "convert cut.fbin out.npy",
-            INVALID,
-            &["cut.fbin", "truncated"],
-        ),
-        case(
-            "convert mixed.fvecs out.npy",
-            INVALID,
-            &["mixed.fvecs", "row 2"],
-        ),
-        case(
-            "slice good.fbin out.fbin --rows 90..101",
-            INVALID,
-            &["good.fbin", "90..101"],
-        ),
-        case(
-            "slice good.fbin out.fbin --dimensions 0..5",
-            INVALID,
-            &["good.fbin", "0..5"],
-        ),
-        case(
-            "slice good.fbin out.fbin --rows 7..7",
-            INVALID,
-            &["7..7", "empty"],
-        ),
-        case(
-            "ground-truth --data good.fbin --queries good.fbin --metric l2 -k 101 --out out.ibin",
-            INVALID,
-            &["101", "100"],
-        ),
-        case(
-            "ground-truth --data good.fbin --queries nan.fbin --metric l2 -k 5 --out out.ibin",
-            INVALID,
-            &["37"],
-        ),
-        case(
-            "ground-truth --data good.fbin --queries good.fbin --metric l2 -k 5 --out out.txt",
-            INVALID,
-            &["out.txt"],
-        ),
-    ] {
+    let truths = "ground-truth --data good.fbin --metric l2 ";
+    for case in [cases("", CONVERSIONS), cases(truths, TRUTHS)].concat() {
         check(&place, &case);
         for name in ["out.u8bin", "out.txt", "out.npy", "out.fbin", "out.ibin"] {
             assert!(!place.exists(name), "{}", case.line);

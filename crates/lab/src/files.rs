@@ -83,6 +83,18 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
     }
 }
 
+/// Removes the files of a directory that has no directories.
+pub(crate) fn clear_directory(path: &Path) -> Result<()> {
+    let names = OsVfs.list(path).map_err(at(path))?;
+    names.iter().try_for_each(|name| remove(&path.join(name)))
+}
+
+/// Removes such a directory with its files.
+pub(crate) fn remove_directory(path: &Path) -> Result<()> {
+    clear_directory(path)?;
+    OsVfs.remove_dir(path).map_err(at(path))
+}
+
 /// The directory of a file: of a bare name, the one that the process works in.
 pub(crate) fn directory_of(path: &Path) -> &Path {
     let parent = path

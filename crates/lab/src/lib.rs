@@ -22,8 +22,8 @@ pub mod cluster;
 pub mod data;
 mod files;
 pub mod filter;
+mod in_memory;
 pub mod model;
-mod nearest;
 pub mod picture;
 mod plan;
 pub mod record;
@@ -34,4 +34,5 @@ pub mod suite;
 pub mod updates;
 
 pub use files::{read_text, write_text};
+pub use in_memory::InMemory;
 pub use plan::Estimate;

@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use pageway::{Error, Result};
+use pageway::{Error, ErrorKind, Result};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -26,12 +26,21 @@ impl Outcome {
         // By way of text, where a float of 4 bytes has the digits that it was written with.
         let json = serde_json::to_string(report)
             .and_then(|text| serde_json::from_str(&text))
-            .map_err(|error| Error::new(pageway::ErrorKind::Internal, error.to_string()))?;
+            .map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))?;
         Ok(Self {
             text,
             json,
             exit_code: 0,
         })
+    }
+
+    /// The same, with the exit code of an error where what was found is bad news.
+    #[must_use]
+    pub fn failed_if(mut self, is_bad: bool, kind: ErrorKind) -> Self {
+        if is_bad {
+            self.exit_code = kind.exit_code();
+        }
+        self
     }
 }
 

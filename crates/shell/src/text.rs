@@ -68,6 +68,14 @@ impl Facts {
         self
     }
 
+    /// Adds a line where there is something to tell.
+    pub fn known(self, label: &str, value: Option<impl Into<String>>) -> Self {
+        match value {
+            Some(value) => self.fact(label, value),
+            None => self,
+        }
+    }
+
     /// The lines, indented and aligned, each with its line end.
     pub fn render(&self) -> String {
         let longest = self

@@ -88,18 +88,12 @@ impl InspectArguments {
         if let Some(page) = &self.html {
             picture::draw("index", &self.index, page)?;
         }
-        let mut outcome = Outcome::new(
-            text,
-            &Inspected {
-                index,
-                changes,
-                fields,
-            },
-        )?;
-        if !is_whole {
-            outcome.exit_code = ErrorKind::Corrupt.exit_code();
-        }
-        Ok(outcome)
+        let inspected = Inspected {
+            index,
+            changes,
+            fields,
+        };
+        Ok(Outcome::new(text, &inspected)?.failed_if(!is_whole, ErrorKind::Corrupt))
     }
 }
 

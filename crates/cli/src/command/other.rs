@@ -1,29 +1,86 @@
-//! Handing over to another program.
+//! `pageway lab`, `serve`, `route` and `import-qdrant`: each hands over to another program, which
+//! is installed where it is wanted.
 
 use std::ffi::OsString;
 use std::process::Command;
 
+use clap::Args;
 use pageway::{Error, Result};
 use pageway_shell::program;
 
 use crate::output::Outcome;
 
 /// A program that is installed where it is wanted.
-pub(super) struct Other {
-    pub(super) name: &'static str,
+pub(crate) struct Other {
+    name: &'static str,
     /// How to get it.
-    pub(super) advice: &'static str,
+    advice: &'static str,
     /// What help shows where it is not there.
-    pub(super) examples: &'static str,
+    pub(crate) examples: &'static str,
+}
+
+pub(crate) const LAB: Other = Other {
+    name: "pageway-lab",
+    advice: "`cargo install --path crates/lab` in the source of pageway installs it",
+    examples: "\
+Examples:
+  pageway lab --help
+  pageway lab run all --quick --out first-look
+  pageway lab report first-look",
+};
+
+pub(crate) const SERVER: Other = Other {
+    name: "pageway-server",
+    advice: "`cargo install --path crates/server` in the source of pageway installs it",
+    examples: "\
+Examples:
+  pageway serve --help
+  pageway serve --data-dir ./data
+  pageway serve --data-dir ./data --memory 256MB",
+};
+
+pub(crate) const ROUTER: Other = Other {
+    examples: "\
+Examples:
+  pageway route --help
+  pageway route --map map.toml
+  pageway route --map map.toml --allow-partial",
+    ..SERVER
+};
+
+pub(crate) const IMPORTER: Other = Other {
+    name: "pageway-import-qdrant",
+    advice: "`cargo install --path crates/import` in the source of pageway installs it",
+    examples: "\
+Examples:
+  pageway import-qdrant --help
+  pageway import-qdrant --url http://localhost:6333 --collection texts --out texts.index",
+};
+
+/// What the other program is asked.
+#[derive(Debug, Args)]
+pub(crate) struct OtherArguments {
+    /// See [`Other::asked`]
+    #[arg(
+        value_name = "ARGUMENTS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    arguments: Vec<OsString>,
 }
 
 impl Other {
+    /// The help text of its arguments.
+    pub(crate) fn asked(&self) -> String {
+        format!("What {} is asked; --help lists it", self.name)
+    }
+
     /// Becomes it, with flags and then what was typed; shows examples where help is asked for and
     /// it is not there.
-    pub(super) fn hand_over(
+    pub(crate) fn hand_over(
         &self,
-        flags: impl Iterator<Item = &'static str>,
-        arguments: &[OsString],
+        flags: impl IntoIterator<Item = &'static str>,
+        OtherArguments { arguments }: &OtherArguments,
     ) -> Result<Outcome> {
         let asks_for_help = || {
             arguments

@@ -50,18 +50,12 @@ impl VerifyArguments {
         let sound = report.problems.is_empty();
         let seconds = started.elapsed().as_secs_f64();
         let text = self.describe(&report, seconds);
-        let mut outcome = Outcome::new(
-            text,
-            &VerifyOutcome {
-                sound,
-                seconds,
-                report: &report,
-            },
-        )?;
-        if !sound {
-            outcome.exit_code = ErrorKind::Corrupt.exit_code();
-        }
-        Ok(outcome)
+        let verified = VerifyOutcome {
+            sound,
+            seconds,
+            report: &report,
+        };
+        Ok(Outcome::new(text, &verified)?.failed_if(!sound, ErrorKind::Corrupt))
     }
 
     fn describe(&self, report: &VerifyReport, seconds: f64) -> String {

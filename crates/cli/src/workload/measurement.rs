@@ -1,9 +1,10 @@
 //! What queries took: wall time, latencies, and sums of their counters.
 
 use pageway::{Index, QueryStats, Result, SearchSettings};
+use pageway_shell::trace::LatencyUs;
 
 use super::Counted;
-use crate::latency::{Latencies, LatencyUs};
+use crate::latency::Latencies;
 use crate::system;
 
 /// What a workload took.

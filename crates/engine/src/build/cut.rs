@@ -276,28 +276,7 @@ mod tests {
     use pageway_types::ElementType;
 
     use super::*;
-    use crate::source::VectorSlice;
-
-    /// An array that a caller holds.
-    struct HeldRows<'a>(VectorSlice<'a>, &'a [u8]);
-
-    impl VectorRead for HeldRows<'_> {
-        fn count(&self) -> u64 {
-            self.0.count()
-        }
-
-        fn shape(&self) -> VectorShape {
-            self.0.shape()
-        }
-
-        fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
-            self.0.read(first, out)
-        }
-
-        fn resident(&self) -> Option<&[u8]> {
-            Some(self.1)
-        }
-    }
+    use crate::source::{ResidentSlice, VectorSlice};
 
     #[test]
     fn runs_follow_each_other_and_differ_by_a_row_at_most() {
@@ -328,7 +307,7 @@ mod tests {
         };
         let bytes: Vec<u8> = (0..20).collect();
         let whole = BuildInput {
-            vectors: &HeldRows(VectorSlice::new(&bytes, shape).unwrap(), &bytes),
+            vectors: &ResidentSlice(VectorSlice::new(&bytes, shape).unwrap()),
             name: "rows",
             ids: None,
             names: None,

@@ -3,9 +3,11 @@
 use pageway_types::{Guide, NoProgress, NodeId};
 
 use super::{Hnsw, HnswSpec, Layer, hnsw, hnsw_bytes};
-use crate::error::GraphError;
-use crate::linking::testing::{METRICS, assert_prune_order, assert_sound, recall};
-use crate::testing::{Rows, StopAfter, clustered, pool};
+use crate::linking::testing::{
+    METRICS, Spoilt, assert_far_clusters_are_joined, assert_prune_order, assert_refused,
+    assert_sound, assert_stops_soon, assert_threads_change_nothing, over_tiny_sets, recall,
+};
+use crate::testing::{Rows, clustered, pool};
 
 const SPEC: HnswSpec = HnswSpec {
     max_degree: 12,
@@ -43,15 +45,10 @@ fn rows_of(layer: &Layer, rows: &Rows) -> Rows {
 
 #[test]
 fn tiny_sets_have_sound_layers() {
-    for max_degree in [4, 5, 12] {
-        for count in [1, 2, 3, max_degree, max_degree + 1, 40, 300] {
-            let rows = Rows::f32(3, &clustered(count as usize, 3, 1.0, 1));
-            let spec = HnswSpec { max_degree, ..SPEC };
-            for metric in METRICS {
-                assert_layers(&build_on(&rows, metric, &spec, 2), count, max_degree);
-            }
-        }
-    }
+    over_tiny_sets(&[4, 5, 12], &[300], |rows, metric, (count, max_degree)| {
+        let spec = HnswSpec { max_degree, ..SPEC };
+        assert_layers(&build_on(rows, metric, &spec, 2), count, max_degree);
+    });
 }
 
 #[test]
@@ -64,26 +61,17 @@ fn equal_vectors_are_all_reachable() {
 
 #[test]
 fn far_clusters_are_joined() {
-    let mut values = clustered(2000, 4, 1.0, 3);
-    values[4000..].iter_mut().for_each(|value| *value += 1e6);
-    let rows = Rows::f32(4, &values);
-    let hnsw = build_on(&rows, Guide::L2, &SPEC, 2);
-    assert_layers(&hnsw, 2000, 12);
-    for half in values.chunks(4000) {
-        let queries = Rows::f32(4, &half[..400]);
-        let found = recall(&hnsw.base, &rows.set(Guide::L2), &queries, 30);
-        assert!(found > 0.97, "{found}");
-    }
+    assert_far_clusters_are_joined(|rows| {
+        let hnsw = build_on(rows, Guide::L2, &SPEC, 2);
+        assert_layers(&hnsw, 2000, 12);
+        hnsw.base
+    });
 }
 
 #[test]
 fn threads_change_no_byte() {
     let rows = Rows::f32(8, &clustered(3000, 8, 2.0, 4));
-    for metric in [Guide::L2, Guide::InnerProduct] {
-        let expected = build_on(&rows, metric, &SPEC, 1);
-        assert_eq!(build_on(&rows, metric, &SPEC, 2), expected);
-        assert_eq!(build_on(&rows, metric, &SPEC, 3), expected);
-    }
+    assert_threads_change_nothing(|metric, threads| build_on(&rows, metric, &SPEC, threads));
     let other = HnswSpec { seed: 6, ..SPEC };
     let levels = |spec| {
         build_on(&rows, Guide::L2, spec, 1)
@@ -142,48 +130,21 @@ fn lists_are_in_prune_order() {
 
 #[test]
 fn cancelling_stops_within_a_few_looks() {
-    let rows = Rows::f32(4, &clustered(2000, 4, 1.0, 8));
-    let set = rows.set(Guide::L2);
-    for looks in [0, 1, 1500, 4000, 6500] {
-        let stop = StopAfter::new(looks);
-        let refused = hnsw(&set, &SPEC, &pool(2), &stop);
-        let cancelled = matches!(refused, Err(GraphError::Cancelled(_)));
-        assert!(cancelled, "{looks} looks");
-        let late = stop.late_looks();
-        assert!(late < 16, "{late} looks too many");
-    }
+    assert_stops_soon(&[0, 1, 1500, 4000, 6500], |set, stop| {
+        hnsw(set, &SPEC, &pool(2), stop)
+    });
 }
 
 #[test]
 fn bad_parameters_are_refused() {
-    let rows = Rows::f32(1, &[1.0, 2.0]);
-    let wrong = [
-        (
-            "max_degree",
-            HnswSpec {
-                max_degree: 3,
-                ..SPEC
-            },
-        ),
-        (
-            "max_degree",
-            HnswSpec {
-                max_degree: 4097,
-                ..SPEC
-            },
-        ),
-        (
-            "build_list",
-            HnswSpec {
-                build_list: 0,
-                ..SPEC
-            },
-        ),
+    let spoilt: [Spoilt<HnswSpec>; 3] = [
+        ("max_degree", |spec| spec.max_degree = 3),
+        ("max_degree", |spec| spec.max_degree = 4097),
+        ("build_list", |spec| spec.build_list = 0),
     ];
-    for (field, spec) in wrong {
-        let refused = hnsw(&rows.set(Guide::L2), &spec, &pool(1), &NoProgress).err();
-        assert!(matches!(refused, Some(GraphError::Parameter { name, .. }) if name == field));
-    }
+    assert_refused(&SPEC, &spoilt, |set, spec| {
+        hnsw(set, spec, &pool(1), &NoProgress)
+    });
 }
 
 #[test]

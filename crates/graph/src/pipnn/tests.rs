@@ -5,8 +5,12 @@ use pageway_types::{ElementType, Guide, NoProgress, NodeId, VectorShape};
 use super::{Joined, PiPnn, PiPnnSpec, pipnn, pipnn_bytes};
 use crate::error::GraphError;
 use crate::graph::Graph;
-use crate::linking::testing::{METRICS, assert_prune_order, assert_sound, recall};
-use crate::testing::{Rows, StopAfter, clustered, pool};
+use crate::linking::testing::{
+    Spoilt, assert_far_clusters_are_joined, assert_prune_order, assert_recall_of, assert_refused,
+    assert_sound, assert_stops_soon, assert_threads_change_nothing, over_tiny_sets, recall,
+};
+use crate::testing::{Rows, clustered, pool};
+use crate::vectors::VectorSet;
 
 /// Leaves so small that some hundred vectors take several levels.
 const SPEC: PiPnnSpec = PiPnnSpec {
@@ -33,18 +37,17 @@ fn build_on(rows: &Rows, metric: Guide, spec: &PiPnnSpec, threads: usize) -> PiP
 
 #[test]
 fn tiny_sets_have_sound_graphs() {
-    for max_degree in [1, 2, 12] {
-        for count in [1, 2, 3, 5, max_degree, max_degree + 1, 40, 100] {
-            let rows = Rows::f32(3, &clustered(count as usize, 3, 1.0, 1));
+    over_tiny_sets(
+        &[1, 2, 12],
+        &[5, 100],
+        |rows, metric, (count, max_degree)| {
             let spec = PiPnnSpec { max_degree, ..SPEC };
-            for metric in METRICS {
-                let PiPnn { graph, mut order } = build_on(&rows, metric, &spec, 2);
-                assert_sound(&graph, count, max_degree);
-                order.sort();
-                assert_eq!(order, (0..count).map(NodeId).collect::<Vec<_>>());
-            }
-        }
-    }
+            let PiPnn { graph, mut order } = build_on(rows, metric, &spec, 2);
+            assert_sound(&graph, count, max_degree);
+            order.sort();
+            assert_eq!(order, (0..count).map(NodeId).collect::<Vec<_>>());
+        },
+    );
 }
 
 #[test]
@@ -81,14 +84,7 @@ fn copies_do_not_hide_the_others() {
 
 #[test]
 fn far_clusters_are_joined() {
-    let mut values = clustered(2000, 4, 1.0, 3);
-    values[4000..].iter_mut().for_each(|value| *value += 1e6);
-    let rows = Rows::f32(4, &values);
-    let graph = build_on(&rows, Guide::L2, &SPEC, 2).graph;
-    assert_sound(&graph, 2000, 12);
-    let near = Rows::f32(4, &values[..400]);
-    let found = recall(&graph, &rows.set(Guide::L2), &near, 30);
-    assert!(found > 0.97, "{found}");
+    assert_far_clusters_are_joined(|rows| build_on(rows, Guide::L2, &SPEC, 2).graph);
 }
 
 /// Clusters so tight that all leaves of a node hold its own alone.
@@ -229,13 +225,10 @@ fn groups_of_copies_are_joined() {
 fn threads_change_no_byte() {
     // Above the size from which threads share a group.
     let rows = Rows::f32(8, &clustered(17_000, 8, 2.0, 4));
-    for metric in [Guide::L2, Guide::InnerProduct] {
-        let expected = build_on(&rows, metric, &SPEC, 1);
-        for threads in [2, 3] {
-            let found = build_on(&rows, metric, &SPEC, threads);
-            assert!(found.graph == expected.graph && found.order == expected.order);
-        }
-    }
+    assert_threads_change_nothing(|metric, threads| {
+        let PiPnn { graph, order } = build_on(&rows, metric, &SPEC, threads);
+        (graph, order)
+    });
     let rows = Rows::f32(8, &clustered(1000, 8, 2.0, 4));
     let other = PiPnnSpec { seed: 6, ..SPEC };
     assert_ne!(
@@ -246,19 +239,11 @@ fn threads_change_no_byte() {
 
 #[test]
 fn recall_has_a_floor_in_every_metric() {
-    let all = clustered(5100, 16, 3.0, 6);
-    let (base, queries) = all.split_at(5000 * 16);
-    let (rows, queries) = (Rows::f32(16, base), Rows::f32(16, queries));
     let spec = PiPnnSpec {
         leaf: 256,
         ..PiPnnSpec::new(24, 1.2, 1)
     };
-    for metric in METRICS {
-        let graph = build_on(&rows, metric, &spec, 2).graph;
-        assert_sound(&graph, 5000, 24);
-        let found = recall(&graph, &rows.set(metric), &queries, 60);
-        assert!(found > 0.97, "{metric}: {found}");
-    }
+    assert_recall_of(0.97, |rows, metric| build_on(rows, metric, &spec, 2).graph);
 }
 
 #[test]
@@ -327,60 +312,31 @@ fn guests_are_found_and_leave_the_graph_of_the_others_as_it_is() {
 
 #[test]
 fn cancelling_stops_within_a_few_looks() {
-    let rows = Rows::f32(4, &clustered(2000, 4, 1.0, 8));
-    let set = rows.set(Guide::L2);
-    for looks in [0, 1, 40, 300, 1500] {
-        let stop = StopAfter::new(looks);
-        let refused = pipnn(&set, (NodeId(0), &[]), (&SPEC, None), &pool(2), &stop);
-        let cancelled = matches!(refused, Err(GraphError::Cancelled(_)));
-        assert!(cancelled, "{looks} looks");
-        let late = stop.late_looks();
-        assert!(late < 16, "{late} looks too many");
-    }
+    assert_stops_soon(&[0, 1, 40, 300, 1500], |set, stop| {
+        pipnn(set, (NodeId(0), &[]), (&SPEC, None), &pool(2), stop)
+    });
 }
 
 #[test]
 fn bad_parameters_are_refused() {
-    let rows = Rows::f32(1, &[1.0, 2.0]);
-    let set = rows.set(Guide::L2);
-    let refusal = |entry, spec| {
-        pipnn(
-            &set,
-            (NodeId(entry), &[]),
-            (&spec, None),
-            &pool(1),
-            &NoProgress,
-        )
-        .err()
+    let build = |set: &VectorSet<'_>, entry, spec: &PiPnnSpec| {
+        let entry = (NodeId(entry), &[][..]);
+        pipnn(set, entry, (spec, None), &pool(1), &NoProgress)
     };
+    let rows = Rows::f32(1, &[1.0, 2.0]);
     assert!(matches!(
-        refusal(2, SPEC),
-        Some(GraphError::EntryOutOfRange { count: 2, .. })
+        build(&rows.set(Guide::L2), 2, &SPEC),
+        Err(GraphError::EntryOutOfRange { count: 2, .. })
     ));
-    let wrong = [
-        (
-            "max_degree",
-            PiPnnSpec {
-                max_degree: 0,
-                ..SPEC
-            },
-        ),
-        ("alpha", PiPnnSpec { alpha: 0.9, ..SPEC }),
-        (
-            "alpha",
-            PiPnnSpec {
-                alpha: f32::NAN,
-                ..SPEC
-            },
-        ),
-        ("fanout", PiPnnSpec { fanout: 65, ..SPEC }),
-        ("leaf", PiPnnSpec { leaf: 15, ..SPEC }),
-        ("knn", PiPnnSpec { knn: 0, ..SPEC }),
+    let spoilt: [Spoilt<PiPnnSpec>; 6] = [
+        ("max_degree", |spec| spec.max_degree = 0),
+        ("alpha", |spec| spec.alpha = 0.9),
+        ("alpha", |spec| spec.alpha = f32::NAN),
+        ("fanout", |spec| spec.fanout = 65),
+        ("leaf", |spec| spec.leaf = 15),
+        ("knn", |spec| spec.knn = 0),
     ];
-    for (field, spec) in wrong {
-        let refused = refusal(0, spec);
-        assert!(matches!(refused, Some(GraphError::Parameter { name, .. }) if name == field));
-    }
+    assert_refused(&SPEC, &spoilt, |set, spec| build(set, 0, spec));
 }
 
 #[test]

@@ -5,9 +5,12 @@ use pageway_types::{Guide, NoProgress, NodeId};
 use super::{VamanaSpec, build, build_bytes};
 use crate::error::GraphError;
 use crate::graph::Graph;
-use crate::linking::testing::{assert_prune_order, assert_sound, recall};
+use crate::linking::testing::{
+    assert_far_clusters_are_joined, assert_prune_order, assert_recall_of, assert_refused,
+    assert_sound, assert_stops_soon, assert_threads_change_nothing, over_tiny_sets,
+};
 use crate::search::greedy_search;
-use crate::testing::{Rows, StopAfter, clustered, pool};
+use crate::testing::{Rows, clustered, pool};
 
 const SPEC: VamanaSpec = VamanaSpec {
     max_degree: 12,
@@ -24,15 +27,10 @@ fn build_on(rows: &Rows, metric: Guide, spec: &VamanaSpec, threads: usize) -> Gr
 
 #[test]
 fn tiny_sets_have_sound_graphs() {
-    for max_degree in [1, 2, 12] {
-        for count in [1, 2, 3, max_degree, max_degree + 1, 40] {
-            let rows = Rows::f32(3, &clustered(count as usize, 3, 1.0, 1));
-            let spec = VamanaSpec { max_degree, ..SPEC };
-            for metric in [Guide::L2, Guide::InnerProduct, Guide::Cosine] {
-                assert_sound(&build_on(&rows, metric, &spec, 2), count, max_degree);
-            }
-        }
-    }
+    over_tiny_sets(&[1, 2, 12], &[], |rows, metric, (count, max_degree)| {
+        let spec = VamanaSpec { max_degree, ..SPEC };
+        assert_sound(&build_on(rows, metric, &spec, 2), count, max_degree);
+    });
 }
 
 #[test]
@@ -48,29 +46,13 @@ fn equal_vectors_are_all_reachable() {
 
 #[test]
 fn far_clusters_are_joined() {
-    let mut values = clustered(2000, 4, 1.0, 3);
-    values[4000..].iter_mut().for_each(|value| *value += 1e6);
-    let rows = Rows::f32(4, &values);
-    let graph = build_on(&rows, Guide::L2, &SPEC, 2);
-    assert_sound(&graph, 2000, SPEC.max_degree);
-    assert!(
-        recall(
-            &graph,
-            &rows.set(Guide::L2),
-            &Rows::f32(4, &values[..400]),
-            30
-        ) > 0.97
-    );
+    assert_far_clusters_are_joined(|rows| build_on(rows, Guide::L2, &SPEC, 2));
 }
 
 #[test]
 fn threads_change_no_byte() {
     let rows = Rows::f32(8, &clustered(3000, 8, 2.0, 4));
-    for metric in [Guide::L2, Guide::InnerProduct] {
-        let expected = build_on(&rows, metric, &SPEC, 1);
-        assert_eq!(build_on(&rows, metric, &SPEC, 2), expected);
-        assert_eq!(build_on(&rows, metric, &SPEC, 3), expected);
-    }
+    assert_threads_change_nothing(|metric, threads| build_on(&rows, metric, &SPEC, threads));
     let other = VamanaSpec { seed: 6, ..SPEC };
     assert_ne!(
         build_on(&rows, Guide::L2, &other, 1),
@@ -80,23 +62,11 @@ fn threads_change_no_byte() {
 
 #[test]
 fn recall_has_a_floor_in_every_metric() {
-    let all = clustered(5100, 16, 3.0, 6);
-    let (base, queries) = all.split_at(5000 * 16);
-    let (rows, queries) = (Rows::f32(16, base), Rows::f32(16, queries));
-    for metric in [Guide::L2, Guide::InnerProduct, Guide::Cosine] {
-        let graph = build_on(
-            &rows,
-            metric,
-            &VamanaSpec {
-                max_degree: 24,
-                ..SPEC
-            },
-            2,
-        );
-        assert_sound(&graph, 5000, 24);
-        let found = recall(&graph, &rows.set(metric), &queries, 60);
-        assert!(found > 0.97, "{metric}: {found}");
-    }
+    let spec = VamanaSpec {
+        max_degree: 24,
+        ..SPEC
+    };
+    assert_recall_of(0.97, |rows, metric| build_on(rows, metric, &spec, 2));
 }
 
 #[test]
@@ -113,21 +83,9 @@ fn lists_are_in_prune_order() {
 
 #[test]
 fn cancelling_stops_within_a_few_looks() {
-    let rows = Rows::f32(4, &clustered(2000, 4, 1.0, 8));
-    let set = rows.set(Guide::L2);
-    for looks in [0, 1, 100, 1500, 4000] {
-        let stop = StopAfter::new(looks);
-        let refused = build(&set, (NodeId(0), &[]), &SPEC, &pool(2), &stop);
-        assert!(
-            matches!(refused, Err(GraphError::Cancelled(_))),
-            "{looks} looks"
-        );
-        assert!(
-            stop.late_looks() < 16,
-            "{} looks too many",
-            stop.late_looks()
-        );
-    }
+    assert_stops_soon(&[0, 1, 100, 1500, 4000], |set, stop| {
+        build(set, (NodeId(0), &[]), &SPEC, &pool(2), stop)
+    });
 }
 
 #[test]
@@ -139,18 +97,11 @@ fn bad_parameters_are_refused() {
         refused,
         Err(GraphError::EntryOutOfRange { count: 2, .. })
     ));
-    let spec = VamanaSpec {
-        max_degree: 0,
-        ..SPEC
-    };
-    let refused = build(&set, (NodeId(0), &[]), &spec, &pool(1), &NoProgress);
-    assert!(matches!(
-        refused,
-        Err(GraphError::Parameter {
-            name: "max_degree",
-            ..
-        })
-    ));
+    assert_refused(
+        &SPEC,
+        &[("max_degree", |spec| spec.max_degree = 0)],
+        |set, spec| build(set, (NodeId(0), &[]), spec, &pool(1), &NoProgress),
+    );
 }
 
 #[test]

@@ -13,7 +13,8 @@ use super::course::QueryTerms;
 use super::design::ClusterDesign;
 use super::suite::ClusterSuite;
 use super::walk::ClusterWalk;
-use crate::nearest::nearest;
+use crate::in_memory::InMemory;
+use crate::stream::hits;
 
 /// Longest list that is tried.
 const MOST_LIST: u32 = 1000;
@@ -83,13 +84,13 @@ impl Recording {
         dir: &Path,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let own = suite
-            .rows
-            .get(..rows as usize * suite.like.0.row_bytes())
-            .unwrap_or(suite.rows);
-        let vectors = VectorSlice::new(own, suite.like.0)?;
+        let data = InMemory {
+            rows: suite.data.rows_of(0..rows),
+            ..suite.data
+        };
+        let vectors = VectorSlice::new(data.rows, data.shape)?;
         let options = BuildOptions::default()
-            .with_metric(suite.like.1)
+            .with_metric(data.metric)
             .with_preset(suite.index.design.preset)
             .with_overrides(suite.index.design.overrides)
             .with_form(suite.index.form.clone())
@@ -102,9 +103,10 @@ impl Recording {
         let input = BuildInput::new(&vectors, "rows");
         let report = Index::build(dir, &input, &options, progress)?;
         let index = Index::open(dir, &OpenOptions::default())?;
-        let truth = nearest(own, suite.queries, suite.like, suite.k as usize, progress)?;
-        let truth: Vec<&[u32]> = (0..truth.query_count())
-            .map(|query| truth.ids_of(query))
+        let truth = data.nearest(suite.k as usize, progress)?;
+        let ids_of = |query: usize| truth.ids_of(query).iter().map(|id| u64::from(*id));
+        let truth: Vec<Vec<u64>> = (0..truth.query_count())
+            .map(|query| ids_of(query).collect())
             .collect();
         let search = Searching {
             suite,
@@ -119,7 +121,7 @@ impl Recording {
         let description = index.description()?;
         let pages = u64::from(description.pages_per_read);
         let asked = QueryTerms {
-            query_bytes: suite.like.0.row_bytes() as u64,
+            query_bytes: data.shape.row_bytes() as u64,
             k: suite.k.into(),
             degree: description.mean_degree as u64,
             beam: answers.settings.beam.into(),
@@ -182,7 +184,7 @@ fn counted(stats: &[QueryStats], walks: &[ClusterWalk]) -> QueryCounts {
 struct Searching<'s> {
     suite: &'s ClusterSuite<'s>,
     index: &'s Index,
-    truth: &'s [&'s [u32]],
+    truth: &'s [Vec<u64>],
     progress: &'s dyn Progress,
 }
 
@@ -211,7 +213,7 @@ impl Searching<'_> {
     }
 
     fn queries(&self) -> Queries<'_> {
-        Queries::new(self.suite.queries, self.suite.like.0)
+        self.suite.data.all_queries()
     }
 
     fn reaches(&self, list_size: u32) -> Result<bool> {
@@ -235,14 +237,8 @@ impl Searching<'_> {
     }
 
     fn recall(&self, answers: &Answers) -> f64 {
-        let hits = self.truth.iter().enumerate().map(|(query, truth)| {
-            let own = answers.lims.get(query).zip(answers.lims.get(query + 1));
-            let own = own.and_then(|(from, to)| answers.ids.get(*from..*to));
-            let found = own.unwrap_or_default();
-            let is_found = |row: &&u32| found.contains(&u64::from(**row));
-            truth.iter().filter(is_found).count()
-        });
-        let wanted: usize = self.truth.iter().map(|truth| truth.len()).sum();
-        hits.sum::<usize>() as f64 / wanted.max(1) as f64
+        let each = hits(answers, self.truth);
+        let (hits, wanted) = each.fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+        hits as f64 / wanted.max(1) as f64
     }
 }

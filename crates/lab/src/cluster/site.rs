@@ -1,5 +1,6 @@
 //! Where a cluster stands: nodes, disks, processors, network, object store.
 
+use clap::Args;
 use pageway::{Error, Result};
 use serde::Serialize;
 
@@ -33,24 +34,39 @@ pub struct Site {
 }
 
 /// What is between machines.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Args)]
 pub struct Network {
-    /// Microseconds from one machine to another and back, but for the bytes.
+    /// Microseconds of the network there and back, without bytes
+    #[arg(long, value_name = "US", default_value_t = 200.0)]
     pub round_trip_us: f64,
-    /// Gigabits per second that a node sends at most.
+
+    /// Gigabits per second that a machine sends at most
+    #[arg(long, value_name = "GBIT", default_value_t = 10.0)]
     pub gbit_per_s: f64,
-    /// Processor time of a node for each message that it takes or sends, in microseconds.
+
+    /// Processor time of a machine for each message, in microseconds: an assumption
+    #[arg(long, value_name = "US", default_value_t = 20.0)]
     pub message_us: f64,
 }
 
 /// Who asks.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Args)]
 pub struct SiteLoad {
-    /// Queries under way at a time.
+    /// Queries under way at a time
+    #[arg(long, value_name = "N", default_value_t = 256)]
     pub in_flight: u32,
-    /// Queries that are replayed.
+
+    /// Queries to replay
+    #[arg(
+        id = "replayed",
+        long = "replayed",
+        value_name = "N",
+        default_value_t = 5_000
+    )]
     pub queries: u64,
-    /// Of every choice by chance.
+
+    /// Seed of every choice by chance
+    #[arg(long, value_name = "SEED", default_value_t = 42)]
     pub seed: u64,
 }
 

@@ -1,9 +1,10 @@
 //! Indexes built, searched, recorded, and replayed at a site; and what would be over more rows.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use clap::Args;
 use pageway::lab::SplitMix64;
-use pageway::{Error, MemoryWish, Metric, OsVfs, Progress, Result, VectorShape, Vfs};
+use pageway::{Error, MemoryWish, Progress, Result};
 
 use super::check::{by_segments, check, factors};
 use super::course::QueryCourse;
@@ -15,18 +16,16 @@ use super::recording::{ClusterCell, Recording};
 use super::simulate::simulate;
 use super::site::{Site, SiteLoad};
 use super::walk::ClusterWalk;
+use crate::files;
+use crate::in_memory::InMemory;
 use crate::model::Law;
 use crate::updates::UpdateDesign;
 
 /// What is built, searched and replayed.
 #[derive(Clone, Debug)]
 pub struct ClusterSuite<'d> {
-    /// Rows of the data.
-    pub rows: &'d [u8],
-    /// Queries of the same shape.
-    pub queries: &'d [u8],
-    /// Shape of both, and distance.
-    pub like: (VectorShape, Metric),
+    /// Rows and queries.
+    pub data: InMemory<'d>,
     /// What indexes are like.
     pub index: IndexWish,
     /// Neighbours.
@@ -48,17 +47,26 @@ pub struct ClusterSuite<'d> {
 }
 
 /// What indexes are like.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Args)]
 pub struct IndexWish {
-    /// Their design.
+    /// Design of the indexes: a preset, or one with +NAME=VALUE for choices
+    #[arg(long, value_name = "DESIGN", default_value = "pageway")]
     pub design: UpdateDesign,
-    /// Its form; the first that memory holds where absent.
+
+    /// Form of the design, as 'pageway build' takes it
+    #[arg(long, value_name = "FORM")]
     pub form: Option<String>,
-    /// Bytes of a code; as memory has it where absent.
+
+    /// Bytes of a code: give it, so that indexes of all sizes have the same
+    #[arg(long, value_name = "N")]
     pub code_bytes: Option<u32>,
-    /// Memory of searches; that of `build` where absent.
+
+    /// Memory of searches, in bytes or as a share of the vectors; that of `build` where absent
+    #[arg(long, value_name = "MEMORY")]
     pub memory: Option<MemoryWish>,
-    /// Queries that each is calibrated by.
+
+    /// Queries that each index is calibrated by when it is built
+    #[arg(long, value_name = "N", default_value_t = 100)]
     pub calibration_queries: u32,
 }
 
@@ -80,7 +88,7 @@ impl ClusterSuite<'_> {
         for (design, rows, segments) in self.cells()? {
             let dir = self.dir.join("index");
             let own = Recording::make(self, (design, rows, segments), &dir, progress)?;
-            remove(&dir)?;
+            files::clear_directory(&dir)?;
             tell(&own.cell)?;
             recordings.push(own);
         }
@@ -115,7 +123,7 @@ impl ClusterSuite<'_> {
 
     /// What is built: one segment and the graph are the same index.
     fn cells(&self) -> Result<Vec<(ClusterDesign, u64, u32)>> {
-        let all = (self.rows.len() / self.like.0.row_bytes()) as u64;
+        let all = self.data.count();
         let least = all >> self.halvings;
         let most = self.segments.iter().copied().max().unwrap_or(1);
         if self.segments.len() < 2 || self.segments.contains(&0) || self.segments.contains(&1) {
@@ -143,14 +151,6 @@ impl ClusterSuite<'_> {
         }
         Ok(cells)
     }
-}
-
-/// Removes an index.
-fn remove(dir: &Path) -> Result<()> {
-    for name in OsVfs.list(dir)? {
-        OsVfs.remove_file(&dir.join(name))?;
-    }
-    Ok(())
 }
 
 /// The recordings of a design.
@@ -312,22 +312,17 @@ impl<'r> Series<'r> {
 
 #[cfg(test)]
 mod tests {
-    use pageway::{ElementType, NoProgress};
+    use std::path::Path;
+
+    use pageway::{NoProgress, OsVfs, Vfs};
 
     use super::super::site::tests::site;
     use super::*;
+    use crate::in_memory::tests::MadeUp;
 
-    fn suite<'d>(data: (&'d [u8], &'d [u8]), dir: &Path) -> ClusterSuite<'d> {
+    fn suite<'d>(data: InMemory<'d>, dir: &Path) -> ClusterSuite<'d> {
         ClusterSuite {
-            rows: data.0,
-            queries: data.1,
-            like: (
-                VectorShape {
-                    dimension: 8,
-                    element: ElementType::U8,
-                },
-                Metric::L2,
-            ),
+            data,
             index: IndexWish {
                 design: "diskann+cache_nodes=none".parse().unwrap(),
                 form: None,
@@ -346,18 +341,11 @@ mod tests {
         }
     }
 
-    fn data() -> (Vec<u8>, Vec<u8>) {
-        let mix = |at: u32| (at.wrapping_mul(2_654_435_769) >> 13) as u8;
-        let rows: Vec<u8> = (0..1600 * 8).map(mix).collect();
-        let queries: Vec<u8> = (90_000..90_000 + 20 * 8).map(mix).collect();
-        (rows, queries)
-    }
-
     #[test]
     fn three_ways_are_measured_checked_and_replayed() {
-        let (rows, queries) = data();
+        let made_up = MadeUp::new(1600, 20);
         let root = tempfile::tempdir().unwrap();
-        let suite = suite((&rows, &queries), root.path());
+        let suite = suite(made_up.data(), root.path());
         let mut told = 0;
         let summary = suite.run(&NoProgress, &mut |cell| {
             assert!(cell.recall > 0.89 && cell.is_reached, "{cell:?}");
@@ -386,10 +374,10 @@ mod tests {
 
     #[test]
     fn too_few_rows_or_numbers_of_segments_are_refused() {
-        let (rows, queries) = data();
+        let made_up = MadeUp::new(1600, 20);
         let root = tempfile::tempdir().unwrap();
         let refused = |spoil: &dyn Fn(&mut ClusterSuite<'_>)| {
-            let mut own = suite((&rows, &queries), root.path());
+            let mut own = suite(made_up.data(), root.path());
             spoil(&mut own);
             let error = own.run(&NoProgress, &mut |_| Ok(())).unwrap_err();
             error.to_string()

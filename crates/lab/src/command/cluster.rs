@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pageway::{Error, MemoryWish, OsVfs, Result, Vfs, format_bytes};
+use pageway::{Result, format_bytes};
 use pageway_lab::cluster::{
     Checked, ClusterCell, ClusterRecord, ClusterSuite, ClusterSummary, CountLaw, IndexWish,
     Network, RowLaws, Site, SiteLoad,
 };
 use pageway_lab::model::{Device, Law};
-use pageway_lab::updates::UpdateDesign;
 use pageway_shell::output::Outcome;
 use pageway_shell::session::Session;
 use pageway_shell::text::{self, Table};
 
+use super::records::Records;
 use super::vectors::VectorArguments;
 
 const EXAMPLES: &str = "\
@@ -39,7 +39,7 @@ pub(crate) struct ClusterArguments {
     data: VectorArguments,
 
     #[command(flatten)]
-    index: IndexArguments,
+    index: IndexWish,
 
     /// Recall that each search reaches
     #[arg(long, value_name = "RECALL", default_value_t = 0.95)]
@@ -73,30 +73,6 @@ pub(crate) struct ClusterArguments {
     out: PathBuf,
 }
 
-/// What indexes are like.
-#[derive(Debug, Args)]
-struct IndexArguments {
-    /// Design of the indexes: a preset, or one with +NAME=VALUE for choices
-    #[arg(long, value_name = "DESIGN", default_value = "pageway")]
-    design: UpdateDesign,
-
-    /// Form of the design, as 'pageway build' takes it
-    #[arg(long, value_name = "FORM")]
-    form: Option<String>,
-
-    /// Bytes of a code: give it, so that indexes of all sizes have the same
-    #[arg(long, value_name = "N")]
-    code_bytes: Option<u32>,
-
-    /// Memory of searches, in bytes or as a share of the vectors; that of `build` where absent
-    #[arg(long, value_name = "MEMORY")]
-    memory: Option<MemoryWish>,
-
-    /// Queries that each index is calibrated by when it is built
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    calibration_queries: u32,
-}
-
 /// Where it stands.
 #[derive(Debug, Args)]
 struct SiteArguments {
@@ -125,7 +101,7 @@ struct SiteArguments {
     disk: String,
 
     #[command(flatten)]
-    network: NetworkArguments,
+    network: Network,
 
     /// Share of the reads that no disk has, 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
@@ -136,39 +112,7 @@ struct SiteArguments {
     store: String,
 
     #[command(flatten)]
-    load: LoadArguments,
-}
-
-/// What is between machines.
-#[derive(Debug, Args)]
-struct NetworkArguments {
-    /// Microseconds of the network there and back, without bytes
-    #[arg(long, value_name = "US", default_value_t = 200.0)]
-    round_trip_us: f64,
-
-    /// Gigabits per second that a machine sends at most
-    #[arg(long, value_name = "GBIT", default_value_t = 10.0)]
-    gbit_per_s: f64,
-
-    /// Processor time of a machine for each message, in microseconds: an assumption
-    #[arg(long, value_name = "US", default_value_t = 20.0)]
-    message_us: f64,
-}
-
-/// Who asks.
-#[derive(Debug, Args)]
-struct LoadArguments {
-    /// Queries under way at a time
-    #[arg(long, value_name = "N", default_value_t = 256)]
-    in_flight: u32,
-
-    /// Queries to replay
-    #[arg(long, value_name = "N", default_value_t = 5_000)]
-    replayed: u64,
-
-    /// Seed of every choice by chance
-    #[arg(long, value_name = "SEED", default_value_t = 42)]
-    seed: u64,
+    load: SiteLoad,
 }
 
 impl SiteArguments {
@@ -180,18 +124,10 @@ impl SiteArguments {
             cores: self.cores,
             disks: self.disks,
             disk: Device::find(&self.disk)?,
-            network: Network {
-                round_trip_us: self.network.round_trip_us,
-                gbit_per_s: self.network.gbit_per_s,
-                message_us: self.network.message_us,
-            },
+            network: self.network,
             cold: self.cold,
             store: Device::find(&self.store)?,
-            load: SiteLoad {
-                in_flight: self.load.in_flight,
-                queries: self.load.replayed,
-                seed: self.load.seed,
-            },
+            load: self.load,
         };
         site.check()?;
         Ok(site)
@@ -202,23 +138,11 @@ impl ClusterArguments {
     /// Measures and replays.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let site = self.site.site()?;
-        let (rows, queries, shape) = self.data.read()?;
-        OsVfs.create_dir_all(&self.out)?;
-        if !OsVfs.list(&self.out)?.is_empty() {
-            let words = format!("{} is not empty: give another --out", self.out.display());
-            return Err(Error::invalid(words));
-        }
+        let loaded = self.data.read()?;
+        let mut records = Records::alone(&self.out, "cells.jsonl")?;
         let suite = ClusterSuite {
-            rows: &rows,
-            queries: &queries,
-            like: (shape, self.data.metric),
-            index: IndexWish {
-                design: self.index.design.clone(),
-                form: self.index.form.clone(),
-                code_bytes: self.index.code_bytes,
-                memory: self.index.memory,
-                calibration_queries: self.index.calibration_queries,
-            },
+            data: loaded.data(),
+            index: self.index.clone(),
             k: self.k,
             recall: self.recall,
             segments: self.segments.clone(),
@@ -228,18 +152,8 @@ impl ClusterArguments {
             site,
             dir: self.out.clone(),
         };
-        let mut lines = String::new();
-        let summary = suite.run(&session.progress, &mut |cell| {
-            let line = serde_json::to_string(cell);
-            lines += &line.map_err(|error| Error::invalid(error.to_string()))?;
-            lines.push('\n');
-            // What was measured so far is kept also where it ends early.
-            pageway_lab::write_text(&self.out.join("cells.jsonl"), &lines)
-        })?;
-        let json = serde_json::to_string_pretty(&summary);
-        let json = json.map_err(|error| Error::invalid(error.to_string()))?;
-        pageway_lab::write_text(&self.out.join("summary.json"), &json)?;
-        Outcome::new(describe(&summary), &summary)
+        let summary = suite.run(&session.progress, &mut |cell| records.keep(cell))?;
+        records.conclude(describe(&summary), &summary)
     }
 }
 

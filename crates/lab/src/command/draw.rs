@@ -1,13 +1,12 @@
 //! `pageway lab draw`: one index, or walks through it, as a page.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use pageway::Result;
-use pageway_lab::{picture, read_text, report};
+use pageway_lab::{model, picture, report};
 use pageway_shell::output::Outcome;
 use pageway_shell::session::Session;
-use pageway_shell::trace::Trace;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,13 +44,9 @@ impl DrawArguments {
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let drawn = match self.what {
             Subject::Index => picture::index(&self.from, &session.progress)?,
-            Subject::Walk => picture::walk(&read_trace(&self.from)?),
+            Subject::Walk => picture::walk(&model::read_trace(&self.from)?),
         };
         report::write_page(&drawn, &self.out)?;
         Outcome::new(format!("The page: {}", self.out.display()), &drawn)
     }
-}
-
-fn read_trace(path: &Path) -> Result<Trace> {
-    Trace::parse(&read_text(path)?).map_err(|error| error.within(path.display()))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use pageway::source::TextRead;
-use pageway::{Error, MemoryWish, OsVfs, Preset, Result, Vfs};
+use pageway::{MemoryWish, OsVfs, Preset, Result, Vfs};
 use pageway_formats::{AttributesWish, open_attributes};
 use pageway_lab::filter::{
     DesignRecord, FilterCells, FilterRecord, FilterSuite, FilterSummary, write_questions,
@@ -14,6 +14,7 @@ use pageway_shell::output::Outcome;
 use pageway_shell::session::Session;
 use pageway_shell::text::{self, Table};
 
+use super::records::Records;
 use super::vectors::VectorArguments;
 
 const EXAMPLES: &str = "\
@@ -85,32 +86,24 @@ pub(crate) struct FilterArguments {
 impl FilterArguments {
     /// Measures.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let (rows, queries, shape) = self.data.read()?;
-        OsVfs.create_dir_all(&self.out)?;
-        if !OsVfs.list(&self.out)?.is_empty() {
-            let words = format!("{} is not empty: give another --out", self.out.display());
-            return Err(Error::invalid(words));
-        }
-        let like = (shape, self.data.metric);
-        let data = (rows.as_slice(), queries.as_slice());
+        let loaded = self.data.read()?;
+        let mut lines = Records::alone(&self.out, "cells.jsonl")?;
+        let data = loaded.data();
         let k = self.k as usize;
         let cells = match self.tags.as_deref().zip(self.query_tags.as_deref()) {
-            None => FilterCells::new(data, like, k, &session.progress)?,
+            None => FilterCells::new(data, k, &session.progress)?,
             Some((rows, queries)) => {
                 let tags = (
                     self.documents(rows, session)?,
                     self.documents(queries, session)?,
                 );
                 let tags = (tags.0.as_ref(), tags.1.as_ref());
-                FilterCells::of_tags(data, tags, like, k, &session.progress)?
+                FilterCells::of_tags(data, tags, k, &session.progress)?
             }
         };
         write_questions(&self.out, &cells)?;
         let suite = FilterSuite {
-            rows: &rows,
-            queries: &queries,
-            shape,
-            metric: self.data.metric,
+            data,
             presets: self.designs(),
             memory: self.memory,
             k: self.k,
@@ -119,19 +112,12 @@ impl FilterArguments {
             rounds: self.rounds,
             dir: self.out.clone(),
         };
-        let (mut lines, mut records) = (String::new(), Vec::new());
+        let mut records = Vec::new();
         let summary = suite.run(&cells, &session.progress, &mut |record| {
-            let line = serde_json::to_string(record);
-            lines += &line.map_err(|error| Error::invalid(error.to_string()))?;
-            lines.push('\n');
             records.push(record.clone());
-            // What was measured so far is kept also where it ends early.
-            pageway_lab::write_text(&self.out.join("cells.jsonl"), &lines)
+            lines.keep(record)
         })?;
-        let json = serde_json::to_string_pretty(&summary);
-        let json = json.map_err(|error| Error::invalid(error.to_string()))?;
-        pageway_lab::write_text(&self.out.join("summary.json"), &json)?;
-        Outcome::new(describe(&summary, &records), &summary)
+        lines.conclude(describe(&summary, &records), &summary)
     }
 
     /// Attributes in a file.

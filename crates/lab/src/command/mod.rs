@@ -12,6 +12,7 @@ mod cluster;
 mod draw;
 mod filter;
 mod predict;
+mod records;
 mod report;
 mod run;
 mod sets;

@@ -1,10 +1,8 @@
 //! `pageway lab predict`: a recorded search on a modelled device.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use pageway::Result;
-use pageway_lab::model::{self, Ask, Device, Load};
+use pageway_lab::model::{self, Ask, Device};
 use serde_json::Value;
 
 use pageway_shell::output::Outcome;
@@ -30,60 +28,15 @@ docs/lab/devices.md has the model and its errors.";
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct PredictArguments {
-    /// Recorded search, from 'pageway search --trace'
-    #[arg(long, value_name = "FILE")]
-    trace: PathBuf,
-
-    /// Device: a name, FILE.toml:NAME, or FILE.json with the output of 'pageway doctor --json'
-    #[arg(long, value_name = "DEVICE")]
-    device: String,
-
-    /// Searching threads; 0 for those of the recorded search
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    threads: usize,
-
-    /// Queries in flight per thread; 0 for those of the recorded search
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    interleave: u32,
-
-    /// Cores; 0 for as many as threads
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    cores: usize,
-
-    /// Queries to replay; 0 for as many as were searched, within 1,000 and 10,000
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    queries: u64,
-
-    /// Vectors to extrapolate to, by the growth between traces
-    #[arg(long, value_name = "N", requires = "growth")]
-    rows: Option<u64>,
-
-    /// Trace over another number of vectors, at the same recall; may be repeated
-    #[arg(long, value_name = "FILE")]
-    growth: Vec<PathBuf>,
-
-    /// Seed of the order of queries and of read times
-    #[arg(long, value_name = "SEED", default_value_t = 42)]
-    seed: u64,
+    #[command(flatten)]
+    ask: Ask,
 }
 
 impl PredictArguments {
     /// Predicts.
     pub(crate) fn run(&self) -> Result<Outcome> {
-        let prediction = model::predict(&Ask {
-            trace: self.trace.clone(),
-            device: self.device.clone(),
-            load: Load {
-                threads: self.threads,
-                interleave: self.interleave,
-                queries: self.queries,
-                cores: self.cores,
-                seed: self.seed,
-            },
-            rows: self.rows,
-            growth: self.growth.clone(),
-        })?;
-        let words = Device::find(&self.device)?.words;
+        let prediction = model::predict(&self.ask)?;
+        let words = Device::find(&self.ask.device)?.words;
         Outcome::new(describe(&prediction, &words), &prediction)
     }
 }

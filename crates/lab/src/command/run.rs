@@ -206,11 +206,8 @@ impl RunArguments {
             refused: report::refusals(&run),
             page: written.into_iter().next().unwrap_or_default(),
         };
-        let mut outcome = Outcome::new(conclude(&ran), &ran)?;
-        if ran.report.got_nothing() {
-            outcome.exit_code = ErrorKind::Unsupported.exit_code();
-        }
-        Ok(outcome)
+        let outcome = Outcome::new(conclude(&ran), &ran)?;
+        Ok(outcome.failed_if(ran.report.got_nothing(), ErrorKind::Unsupported))
     }
 
     fn suite(&self, registry: &Registry) -> Result<Suite> {

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pageway::source::{VectorFileWriter, bin_extension};
-use pageway::{Durability, Error, MemoryWish, OsVfs, Preset, Progress, Result, VectorShape, Vfs};
+use pageway::{Durability, Error, MemoryWish, OsVfs, Preset, Progress, Result, Vfs};
+use pageway_lab::InMemory;
 use pageway_lab::stream::{
     Asking, Clustered, Life, Runbook, Shape, Summary, cluster_runbook, clustered, live_through,
     runbook,
@@ -13,7 +14,8 @@ use pageway_shell::output::Outcome;
 use pageway_shell::session::Session;
 use pageway_shell::text::{self, Facts};
 
-use super::vectors::VectorArguments;
+use super::records::Records;
+use super::vectors::{Loaded, VectorArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,15 +104,12 @@ struct DesignArguments {
 impl StreamArguments {
     /// Lives.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let (rows, queries, shape) = self.data.read()?;
-        OsVfs.create_dir_all(&self.out)?;
-        let (rows, runbook) = self.find_runbook(rows, shape, &session.progress)?;
+        let mut loaded = self.data.read()?;
+        let mut records = Records::new(&self.out, "steps.jsonl")?;
+        let runbook = self.find_runbook(&mut loaded, &session.progress)?;
         pageway_lab::write_text(&self.out.join("runbook.yaml"), &runbook.to_yaml())?;
         let life = Life {
-            rows: &rows,
-            queries: &queries,
-            shape,
-            metric: self.data.metric,
+            data: loaded.data(),
             preset: self.design.preset,
             memory: self.design.memory,
             update_memory: self.design.update_memory,
@@ -128,66 +127,54 @@ impl StreamArguments {
             with_fresh: !self.no_fresh,
             settles: self.settled,
         };
-        let mut lines = String::new();
-        let summary = live_through(&life, &runbook, &session.progress, &mut |record| {
-            let line = serde_json::to_string(record);
-            lines += &line.map_err(|error| Error::invalid(error.to_string()))?;
-            lines.push('\n');
-            Ok(())
-        });
+        let progress = &session.progress;
+        let summary = live_through(&life, &runbook, progress, &mut |step| records.push(step));
         // What was lived through so far is kept also where it ended early.
-        pageway_lab::write_text(&self.out.join("steps.jsonl"), &lines)?;
+        records.write()?;
         let summary = summary?;
-        let json = serde_json::to_string_pretty(&summary);
-        let json = json.map_err(|error| Error::invalid(error.to_string()))?;
-        pageway_lab::write_text(&self.out.join("summary.json"), &json)?;
-        Outcome::new(describe(&summary), &summary)
+        records.conclude(describe(&summary), &summary)
     }
 
-    /// The runbook, and the rows in the order that it wants: in that of clusters they are kept, for
-    /// other libraries to live through the same.
-    fn find_runbook(
-        &self,
-        rows: Vec<u8>,
-        shape: VectorShape,
-        progress: &dyn Progress,
-    ) -> Result<(Vec<u8>, Runbook)> {
+    /// The runbook; puts the rows in the order that it wants. In that of clusters they are kept,
+    /// for other libraries to live through the same.
+    fn find_runbook(&self, loaded: &mut Loaded, progress: &dyn Progress) -> Result<Runbook> {
         match (&self.runbook, self.shape) {
             (Some(path), _) => {
                 let text = pageway_lab::read_text(path)?;
                 let runbook = Runbook::parse(&text, self.data_set.as_deref());
-                Ok((rows, runbook.map_err(|error| error.within(path.display()))?))
+                runbook.map_err(|error| error.within(path.display()))
             }
             (None, Some(Shape::Clusters)) => {
-                let Clustered { rows, bounds } =
-                    clustered(&rows, (shape, self.data.metric), progress)?;
-                write(&self.out, &rows, shape)?;
-                Ok((rows, cluster_runbook(&bounds, "data")))
+                let Clustered { rows, bounds } = clustered(loaded.data(), progress)?;
+                loaded.rows = rows;
+                write(&self.out, loaded.data())?;
+                Ok(cluster_runbook(&bounds, "data"))
             }
-            (None, Some(by_shape)) => {
-                let count = (rows.len() / shape.row_bytes()) as u64;
-                Ok((rows, runbook(by_shape, "data", count)))
-            }
+            (None, Some(by_shape)) => Ok(runbook(by_shape, "data", loaded.data().count())),
             (None, None) => Err(Error::invalid("give --shape or --runbook")),
         }
     }
 }
 
-/// Writes rows to a file `base` in `dir`.
-fn write(dir: &Path, rows: &[u8], shape: VectorShape) -> Result<()> {
-    let extension = bin_extension(shape.element);
+/// Writes the rows to a file `base` in `dir`.
+fn write(dir: &Path, data: InMemory<'_>) -> Result<()> {
+    let extension = bin_extension(data.shape.element);
     let vfs: std::sync::Arc<dyn Vfs> = std::sync::Arc::new(OsVfs);
-    let count = (rows.len() / shape.row_bytes()) as u64;
     let path = dir.join(format!("base.{extension}"));
-    let mut file = VectorFileWriter::create(&vfs, &path, shape, count)?;
-    file.write(rows)?;
+    let mut file = VectorFileWriter::create(&vfs, &path, data.shape, data.count())?;
+    file.write(data.rows)?;
     file.finish().map(drop)
 }
 
 /// The whole life for people.
 fn describe(summary: &Summary) -> String {
     let figure = |value: f64| text::figure(value);
-    let facts = Facts::new()
+    let wished = summary.wished;
+    let wished =
+        wished.map(|wished| format!("{}, least {}", figure(wished.mean), figure(wished.min)));
+    let gap = summary.fresh_gap;
+    let gap = gap.map(|gap| format!("{:+.4}, worst {:+.4}", gap.mean, gap.worst));
+    Facts::new()
         .fact("searches", text::count(summary.searches as u64))
         .fact("recall, mean", figure(summary.recall.mean))
         .fact("recall, least", figure(summary.recall.min))
@@ -203,20 +190,8 @@ fn describe(summary: &Summary) -> String {
         .fact(
             "flushes, merges",
             format!("{}, {}", summary.flushes, summary.merges),
-        );
-    let facts = match summary.wished {
-        Some(wished) => facts.fact(
-            "recall where one was asked for",
-            format!("{}, least {}", figure(wished.mean), figure(wished.min)),
-        ),
-        None => facts,
-    };
-    let facts = match summary.fresh_gap {
-        Some(gap) => facts.fact(
-            "fresh build over ours at equal pages",
-            format!("{:+.4}, worst {:+.4}", gap.mean, gap.worst),
-        ),
-        None => facts,
-    };
-    facts.render()
+        )
+        .known("recall where one was asked for", wished)
+        .known("fresh build over ours at equal pages", gap)
+        .render()
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pageway::{Durability, Error, MemoryWish, OsVfs, Result, Vfs};
+use pageway::{Durability, MemoryWish, Result};
 use pageway_lab::updates::{
     FindingVerdict, Hands, Mix, UpdateDesign, UpdateSuite, UpdateSummary, Writing,
 };
@@ -11,6 +11,7 @@ use pageway_shell::output::Outcome;
 use pageway_shell::session::Session;
 use pageway_shell::text::{self, Table};
 
+use super::records::Records;
 use super::vectors::VectorArguments;
 
 const EXAMPLES: &str = "\
@@ -148,17 +149,11 @@ struct WritingArguments {
 impl UpdatesArguments {
     /// Measures.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let (rows, queries, shape) = self.data.read()?;
-        OsVfs.create_dir_all(&self.out)?;
-        if !OsVfs.list(&self.out)?.is_empty() {
-            let words = format!("{} is not empty: give another --out", self.out.display());
-            return Err(Error::invalid(words));
-        }
+        let loaded = self.data.read()?;
+        let mut records = Records::alone(&self.out, "steps.jsonl")?;
         let writing = &self.writing;
         let suite = UpdateSuite {
-            rows: &rows,
-            queries: &queries,
-            like: (shape, self.data.metric),
+            data: loaded.data(),
             designs: self.designs.clone(),
             memory: [writing.memory, writing.update_memory],
             first: self.first,
@@ -171,22 +166,10 @@ impl UpdatesArguments {
                 merges: !writing.no_merge,
             },
         };
-        let mut lines = String::new();
-        let summary = suite.run(&self.out, &session.progress, &mut |step| {
-            let line = serde_json::to_string(step);
-            lines += &line.map_err(|error| Error::invalid(error.to_string()))?;
-            lines.push('\n');
-            // What was measured so far is kept also where it ends early.
-            pageway_lab::write_text(&self.out.join("steps.jsonl"), &lines)
-        })?;
-        let json = serde_json::to_string_pretty(&summary);
-        let json = json.map_err(|error| Error::invalid(error.to_string()))?;
-        pageway_lab::write_text(&self.out.join("summary.json"), &json)?;
-        Outcome::new(describe(&summary), &summary)
+        let summary = suite.run(&self.out, &session.progress, &mut |step| records.keep(step))?;
+        records.conclude(describe(&summary), &summary)
     }
-}
 
-impl UpdatesArguments {
     fn rounds(&self) -> Vec<(Mix, Durability)> {
         let durabilities: &[Durability] = if self.writing.both {
             &[Durability::Synced, Durability::Deferred]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use pageway::source::{OpenAs, VectorFile};
 use pageway::{Error, Metric, OsVfs, Result, VectorRead, VectorShape, Vfs};
+use pageway_lab::InMemory;
 
 /// What is measured on.
 #[derive(Debug, Args)]
@@ -24,26 +25,50 @@ pub(super) struct VectorArguments {
 
     /// Rows of the data, the first ones; all where absent
     #[arg(long, value_name = "N")]
-    pub(super) rows: Option<u64>,
+    rows: Option<u64>,
 
     /// Metric: l2, ip, cosine, l1, or of bits hamming or jaccard
     #[arg(long, value_name = "METRIC")]
-    pub(super) metric: Metric,
+    metric: Metric,
+}
+
+/// What was read of the files.
+pub(super) struct Loaded {
+    pub(super) rows: Vec<u8>,
+    queries: Vec<u8>,
+    shape: VectorShape,
+    metric: Metric,
+}
+
+impl Loaded {
+    pub(super) fn data(&self) -> InMemory<'_> {
+        InMemory {
+            rows: &self.rows,
+            queries: &self.queries,
+            shape: self.shape,
+            metric: self.metric,
+        }
+    }
 }
 
 impl VectorArguments {
-    /// Rows, queries, and the shape of both.
+    /// Rows and queries.
     ///
     /// # Errors
     /// `InvalidInput` where the shapes differ; as of files.
-    pub(super) fn read(&self) -> Result<(Vec<u8>, Vec<u8>, VectorShape)> {
+    pub(super) fn read(&self) -> Result<Loaded> {
         let (rows, shape) = read(&self.base, self.rows)?;
         let (queries, of_queries) = read(&self.queries, Some(self.most_queries))?;
         if shape != of_queries {
             let words = format!("the data are {shape}, the queries {of_queries}");
             return Err(Error::invalid(words));
         }
-        Ok((rows, queries, shape))
+        Ok(Loaded {
+            rows,
+            queries,
+            shape,
+            metric: self.metric,
+        })
     }
 }
 

@@ -1,12 +1,12 @@
 //! Questions with exact answers.
 
 use pageway::truth::Truth;
-use pageway::{Error, Filter, Metric, Progress, Result, VectorShape};
+use pageway::{Error, Filter, Progress, Result};
 
 use super::axes::{Correlation, Selectivity};
 use super::ranks::{Ranks, field_names};
 use super::tags::RowTags;
-use crate::nearest::nearest;
+use crate::in_memory::InMemory;
 
 /// All cells over one set of data.
 pub struct FilterCells {
@@ -90,30 +90,25 @@ impl FilterQuestion {
     /// Finds the nearest of the rows that match, which are `own`.
     pub(super) fn answer(
         &mut self,
-        (rows, queries): (&[u8], &[u8]),
+        data: InMemory<'_>,
         (own, k): (&[u32], usize),
-        like: (VectorShape, Metric),
         progress: &dyn Progress,
     ) -> Result<()> {
         if own.is_empty() {
             return Ok(());
         }
-        let row_bytes = like.0.row_bytes();
-        let (among, asked) = (
-            gathered(rows, own, row_bytes),
-            self.rows_of(queries, row_bytes),
-        );
-        let mut truth = nearest(&among, &asked, like, (2 * k).min(own.len()), progress)?;
+        let among = data.rows_at(own.iter().map(|row| u64::from(*row)));
+        let matching = InMemory {
+            rows: &among,
+            queries: &data.queries_at(&self.queries),
+            ..data
+        };
+        let mut truth = matching.nearest((2 * k).min(own.len()), progress)?;
         for id in &mut truth.ids {
             *id = own.get(*id as usize).copied().unwrap_or(u32::MAX);
         }
         self.truth = Some(truth);
         Ok(())
-    }
-
-    /// Vectors of the queries, of all.
-    pub(super) fn rows_of(&self, queries: &[u8], row_bytes: usize) -> Vec<u8> {
-        gathered(queries, &self.queries, row_bytes)
     }
 }
 
@@ -124,17 +119,12 @@ impl FilterCells {
     ///
     /// # Errors
     /// `InvalidInput` for `k` of 0, without rows and with too few queries; `Cancelled`.
-    pub fn new(
-        (rows, queries): (&[u8], &[u8]),
-        like: (VectorShape, Metric),
-        k: usize,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
+    pub fn new(data: InMemory<'_>, k: usize, progress: &dyn Progress) -> Result<Self> {
         if k == 0 {
             return Err(Error::invalid("the nearest 0 rows: give a k of at least 1"));
         }
-        let ranks = Ranks::new((rows, queries), like, progress)?;
-        let count = (rows.len() / like.0.row_bytes()) as u64;
+        let ranks = Ranks::new(data, progress)?;
+        let count = data.count();
         let mut cells = Vec::new();
         for selectivity in Selectivity::ALL {
             for correlation in Correlation::ALL {
@@ -152,7 +142,7 @@ impl FilterCells {
                         queries: asked,
                         truth: None,
                     };
-                    question.answer((rows, queries), (&own, k), like, progress)?;
+                    question.answer(data, (&own, k), progress)?;
                     questions.push(question);
                 }
                 cells.push(FilterCell {
@@ -189,13 +179,4 @@ impl FilterCells {
             RowAttributes::Tags(rows) => rows.documents(),
         }
     }
-}
-
-/// Some of the rows, one after the other.
-fn gathered(rows: &[u8], which: &[u32], row_bytes: usize) -> Vec<u8> {
-    let row = |at: &u32| {
-        let first = *at as usize * row_bytes;
-        rows.get(first..first + row_bytes).unwrap_or_default()
-    };
-    which.iter().flat_map(row).copied().collect()
 }

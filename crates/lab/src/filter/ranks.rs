@@ -2,10 +2,10 @@
 //! and a rank at random.
 
 use pageway::lab::SplitMix64;
-use pageway::{Error, Metric, Progress, Result, VectorShape};
+use pageway::{Error, Progress, Result};
 
 use super::axes::Correlation;
-use crate::nearest::nearest;
+use crate::in_memory::InMemory;
 
 /// Queries that rows are ranked by.
 pub(super) const ANCHORS: usize = 4;
@@ -29,35 +29,32 @@ impl Ranks {
     ///
     /// # Errors
     /// `InvalidInput` without rows, or with fewer queries than anchors; `Cancelled`.
-    pub(super) fn new(
-        (rows, queries): (&[u8], &[u8]),
-        (shape, metric): (VectorShape, Metric),
-        progress: &dyn Progress,
-    ) -> Result<Self> {
-        let row_bytes = shape.row_bytes();
-        let (count, asked) = (rows.len() / row_bytes, queries.len() / row_bytes);
+    pub(super) fn new(data: InMemory<'_>, progress: &dyn Progress) -> Result<Self> {
+        let (count, asked) = (data.count() as usize, data.query_count());
         if count == 0 || asked < ANCHORS {
             return Err(Error::invalid(format!(
                 "{count} rows, {asked} queries: give a row and {ANCHORS} queries at least"
             )));
         }
         let mut random = SplitMix64::new(SEED);
-        let anchors = shuffled(asked, &mut random).into_iter().take(ANCHORS);
-        let anchor = |at: u32| queries.get(at as usize * row_bytes..(at as usize + 1) * row_bytes);
-        let anchors: Vec<u8> = anchors.filter_map(anchor).flatten().copied().collect();
-        let like = (shape, metric);
-        let orders = orders(&anchors, rows, like, progress)?;
-        let mut by_field: Vec<Vec<u32>> = orders.iter().map(|order| ranks(order)).collect();
-        by_field.push(shuffled(count, &mut random));
-        let mut draw = || {
-            let mut drawn = shuffled(asked, &mut random);
-            drawn.truncate(ASKED);
+        let draw = |most: usize, random: &mut SplitMix64| {
+            let mut drawn = shuffled(asked, random);
+            drawn.truncate(most);
             drawn
         };
+        let anchors = data.queries_at(&draw(ANCHORS, &mut random));
+        let to_anchors = |queries| InMemory {
+            rows: &anchors,
+            queries,
+            ..data
+        };
+        let orders_of_rows = orders(to_anchors(data.rows), progress)?;
+        let mut by_field: Vec<Vec<u32>> = orders_of_rows.iter().map(|one| ranks(one)).collect();
+        by_field.push(shuffled(count, &mut random));
         Ok(Self {
             by_field,
-            queries: self::orders(&anchors, queries, like, progress)?,
-            drawn: (0..ANCHORS).map(|_| draw()).collect(),
+            queries: orders(to_anchors(data.queries), progress)?,
+            drawn: (0..ANCHORS).map(|_| draw(ASKED, &mut random)).collect(),
         })
     }
 
@@ -110,15 +107,10 @@ pub(super) fn field_names() -> impl Iterator<Item = String> {
     anchors.chain(std::iter::once("mixed".to_owned()))
 }
 
-/// For each anchor all rows, the nearest first, ties by number.
-fn orders(
-    anchors: &[u8],
-    rows: &[u8],
-    (shape, metric): (VectorShape, Metric),
-    progress: &dyn Progress,
-) -> Result<Vec<Vec<u32>>> {
-    let width = anchors.len() / shape.row_bytes();
-    let found = nearest(anchors, rows, (shape, metric), width, progress)?;
+/// For each anchor, in the place of rows, all queries, the nearest first, ties by number.
+fn orders(to_anchors: InMemory<'_>, progress: &dyn Progress) -> Result<Vec<Vec<u32>>> {
+    let width = to_anchors.count() as usize;
+    let found = to_anchors.nearest(width, progress)?;
     let mut away: Vec<Vec<(f32, u32)>> = vec![Vec::with_capacity(found.query_count()); width];
     for (row, number) in (0..found.query_count()).zip(0..) {
         let distances = found.distances_of(row).iter();
@@ -158,14 +150,10 @@ fn shuffled(count: usize, random: &mut SplitMix64) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use pageway::{ElementType, NoProgress};
+    use pageway::NoProgress;
 
     use super::*;
-
-    const SHAPE: VectorShape = VectorShape {
-        dimension: 2,
-        element: ElementType::U8,
-    };
+    use crate::in_memory::tests::of_bytes;
 
     #[test]
     fn ranks_follow_distances_and_every_field_has_each_rank_once() {
@@ -175,8 +163,8 @@ mod tests {
         let queries: Vec<u8> = (0..150u32)
             .flat_map(|at| [(at * 3) as u8, at as u8])
             .collect();
-        let like = (SHAPE, Metric::L2);
-        let found = Ranks::new((&rows, &queries), like, &NoProgress).unwrap();
+        let ranked = |queries: &[u8]| Ranks::new(of_bytes(&rows, queries, 2), &NoProgress);
+        let found = ranked(&queries).unwrap();
         let away = |a: &[u8], b: &[u8]| -> u32 {
             let pairs = a.iter().zip(b);
             pairs.map(|(a, b)| u32::from(a.abs_diff(*b)).pow(2)).sum()
@@ -212,6 +200,6 @@ mod tests {
             document.ends_with(&format!("\"mixed\": {mixed}}}")),
             "{document}"
         );
-        assert!(Ranks::new((&rows, &queries[..6]), like, &NoProgress).is_err());
+        assert!(ranked(&queries[..6]).is_err());
     }
 }

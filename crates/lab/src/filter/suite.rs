@@ -6,26 +6,21 @@ use pageway::lab::clock;
 use pageway::source::{TextSlice, VectorSlice};
 use pageway::truth::Truth;
 use pageway::{
-    Answers, BuildInput, BuildOptions, Effort, Error, ErrorKind, Filter, Index, MemoryWish, Metric,
-    OpenOptions, Preset, Progress, Queries, Result, SearchOptions, VectorShape,
+    Answers, BuildInput, BuildOptions, Effort, Error, ErrorKind, Filter, Index, MemoryWish,
+    OpenOptions, Preset, Progress, Queries, Result, SearchOptions,
 };
 
 use super::axes::Selectivity;
 use super::cell::{FilterCell, FilterCells, FilterQuestion};
 use super::record::{DesignRecord, FilterRecord, FilterSummary};
 use super::tally::Tally;
+use crate::in_memory::InMemory;
 
 /// What is built, and how it is searched.
 #[derive(Clone, Debug)]
 pub struct FilterSuite<'d> {
-    /// Rows of the data.
-    pub rows: &'d [u8],
-    /// Queries of the same shape.
-    pub queries: &'d [u8],
-    /// Shape of both.
-    pub shape: VectorShape,
-    /// Distance.
-    pub metric: Metric,
+    /// Rows and queries.
+    pub data: InMemory<'d>,
     /// Designs.
     pub presets: Vec<Preset>,
     /// Memory of searches; that of builds where absent.
@@ -92,7 +87,7 @@ impl FilterSuite<'_> {
             return Err(first);
         }
         Ok(FilterSummary {
-            rows: (self.rows.len() / self.shape.row_bytes()) as u64,
+            rows: self.data.count(),
             k: self.k,
             asked_recall: self.recall,
             batch: self.batch,
@@ -111,11 +106,11 @@ impl FilterSuite<'_> {
         documents: &[String],
         progress: &dyn Progress,
     ) -> Result<(u64, u64)> {
-        let vectors = VectorSlice::new(self.rows, self.shape)?;
+        let vectors = VectorSlice::new(self.data.rows, self.data.shape)?;
         let documents = TextSlice::attributes(documents);
         let input = BuildInput::new(&vectors, "rows").with_attributes(Some(&documents as _));
         let options = BuildOptions::default()
-            .with_metric(self.metric)
+            .with_metric(self.data.metric)
             .with_preset(preset)
             .with_memory(self.memory)
             .with_recall(self.recall);
@@ -184,9 +179,8 @@ impl FilterSuite<'_> {
     }
 
     fn calls<'q>(&self, question: &'q FilterQuestion, is_filtered: bool) -> Result<Calls<'q>> {
-        let row_bytes = self.shape.row_bytes();
-        let all = question.rows_of(self.queries, row_bytes);
-        let batches = all.chunks(self.batch.max(1) * row_bytes);
+        let all = self.data.queries_at(&question.queries);
+        let batches = all.chunks(self.batch.max(1) * self.data.shape.row_bytes());
         Ok(Calls {
             filter: is_filtered.then(|| question.filter()).transpose()?,
             vectors: batches.map(<[u8]>::to_vec).collect(),
@@ -199,8 +193,8 @@ impl FilterSuite<'_> {
             .with_effort(Effort::Recall(self.recall))
             .with_threads(1);
         let call = |vectors: &Vec<u8>| {
-            let queries = Queries::new(vectors, self.shape).with_filter(calls.filter.as_ref());
-            index.search(&queries, &options)
+            let queries = Queries::new(vectors, self.data.shape);
+            index.search(&queries.with_filter(calls.filter.as_ref()), &options)
         };
         calls.vectors.iter().map(call).collect()
     }
@@ -229,27 +223,15 @@ fn is_refusal(error: &Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use pageway::{ElementType, NoProgress};
+    use pageway::NoProgress;
 
     use super::*;
     use crate::filter::write_questions;
+    use crate::in_memory::tests::MadeUp;
 
-    const SHAPE: VectorShape = VectorShape {
-        dimension: 8,
-        element: ElementType::U8,
-    };
-
-    fn data(count: u32, first: u32) -> Vec<u8> {
-        let mix = |at: u32| (at.wrapping_mul(2_654_435_769) >> 13) as u8;
-        (first * 8..(first + count) * 8).map(mix).collect()
-    }
-
-    fn suite<'d>(data: (&'d [u8], &'d [u8]), dir: PathBuf) -> FilterSuite<'d> {
+    fn suite(data: InMemory<'_>, dir: PathBuf) -> FilterSuite<'_> {
         FilterSuite {
-            rows: data.0,
-            queries: data.1,
-            shape: SHAPE,
-            metric: Metric::L2,
+            data,
             presets: vec![Preset::default(), Preset::DiskAnn, Preset::PageAnn],
             memory: Some(MemoryWish::Bytes(6 << 20)),
             k: 5,
@@ -274,9 +256,8 @@ mod tests {
 
     #[test]
     fn exact_answers_of_every_cell_are_those_of_brute_force() {
-        let (rows, queries) = (data(1200, 0), data(60, 5000));
-        let like = (SHAPE, Metric::L2);
-        let cells = FilterCells::new((&rows, &queries), like, 5, &NoProgress).unwrap();
+        let made_up = MadeUp::new(1200, 60);
+        let cells = FilterCells::new(made_up.data(), 5, &NoProgress).unwrap();
         assert_eq!(cells.cells.len(), 27);
         for cell in &cells.cells {
             for question in &cell.questions {
@@ -284,8 +265,8 @@ mod tests {
                 let count = (0..1200).filter(|row| matches(*row)).count();
                 assert_eq!(count as u64, cell.matches, "{}", question.text());
                 for (at, query) in question.queries.iter().enumerate() {
-                    let query = &queries[*query as usize * 8..][..8];
-                    let mut all = by_sorting(&rows, query, &matches);
+                    let query = made_up.data().query((*query).into());
+                    let mut all = by_sorting(&made_up.rows, query, &matches);
                     all.truncate(10);
                     let truth = question.truth.as_ref();
                     let own = truth.map_or(&[][..], |truth| truth.distances_of(at));
@@ -300,10 +281,9 @@ mod tests {
     #[test]
     fn every_cell_of_several_designs_finds_what_matches_and_nothing_else() {
         let root = tempfile::tempdir().unwrap();
-        let (rows, queries) = (data(1200, 0), data(60, 5000));
-        let suite = suite((&rows, &queries), root.path().to_path_buf());
-        let like = (SHAPE, Metric::L2);
-        let cells = FilterCells::new((&rows, &queries), like, 5, &NoProgress).unwrap();
+        let made_up = MadeUp::new(1200, 60);
+        let suite = suite(made_up.data(), root.path().to_path_buf());
+        let cells = FilterCells::new(made_up.data(), 5, &NoProgress).unwrap();
         let mut records = Vec::new();
         let summary = suite.run(&cells, &NoProgress, &mut |record| {
             records.push(record.clone());
@@ -329,16 +309,15 @@ mod tests {
         for design in &summary.designs {
             assert_eq!((design.cells, &design.refused), (27, &None));
             assert!(design.unfiltered_recall > 0.85, "{design:?}");
-            assert!(design.memory_bytes > 0 && design.index_bytes > rows.len() as u64);
+            assert!(design.memory_bytes > 0 && design.index_bytes > made_up.rows.len() as u64);
         }
     }
 
     #[test]
     fn questions_of_all_cells_are_written_and_can_be_read() {
         let root = tempfile::tempdir().unwrap();
-        let (rows, queries) = (data(300, 0), data(20, 5000));
-        let like = (SHAPE, Metric::L2);
-        let cells = FilterCells::new((&rows, &queries), like, 3, &NoProgress).unwrap();
+        let made_up = MadeUp::new(300, 20);
+        let cells = FilterCells::new(made_up.data(), 3, &NoProgress).unwrap();
         write_questions(root.path(), &cells).unwrap();
         let text = crate::read_text(&root.path().join("questions.jsonl")).unwrap();
         let lines: Vec<serde_json::Value> = text
@@ -362,14 +341,13 @@ mod tests {
     #[test]
     fn what_no_design_can_have_is_refused() {
         let root = tempfile::tempdir().unwrap();
-        let (rows, queries) = (data(300, 0), data(20, 5000));
-        let like = (SHAPE, Metric::L2);
-        let cells = FilterCells::new((&rows, &queries), like, 5, &NoProgress).unwrap();
-        let mut suite = suite((&rows, &queries), root.path().to_path_buf());
+        let made_up = MadeUp::new(300, 20);
+        let cells = FilterCells::new(made_up.data(), 5, &NoProgress).unwrap();
+        let mut suite = suite(made_up.data(), root.path().to_path_buf());
         suite.memory = Some(MemoryWish::Bytes(1000));
         let error = suite.run(&cells, &NoProgress, &mut |_| Ok(())).unwrap_err();
         assert!(error.to_string().contains("memory"), "{error}");
-        let none = FilterCells::new((&rows, &queries), like, 0, &NoProgress);
+        let none = FilterCells::new(made_up.data(), 0, &NoProgress);
         assert!(none.is_err_and(|error| error.to_string().contains("k of at least 1")));
     }
 }

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use pageway::source::TextRead;
-use pageway::{Error, Metric, Progress, Result, VectorShape};
+use pageway::{Error, Progress, Result};
 use serde_json::Value;
 
 use super::axes::{Correlation, Selectivity};
 use super::cell::{Asked, FilterCell, FilterCells, FilterQuestion, RowAttributes};
+use crate::in_memory::InMemory;
 
 /// Tags of rows, ascending, and the rows of each tag.
 pub(super) struct RowTags {
@@ -62,17 +63,15 @@ impl FilterCells {
     /// `InvalidInput` for `k` of 0, for tags that are no numbers, and where there are not as many
     /// documents as rows, or fewer than queries; `Cancelled`.
     pub fn of_tags(
-        (rows, queries): (&[u8], &[u8]),
+        data: InMemory<'_>,
         (of_rows, of_queries): (&dyn TextRead, &dyn TextRead),
-        like: (VectorShape, Metric),
         k: usize,
         progress: &dyn Progress,
     ) -> Result<Self> {
         if k == 0 {
             return Err(Error::invalid("the nearest 0 rows: give a k of at least 1"));
         }
-        let row_bytes = like.0.row_bytes();
-        let (count, asked) = (rows.len() / row_bytes, queries.len() / row_bytes);
+        let (count, asked) = (data.count() as usize, data.query_count());
         let tags = RowTags::new(read(of_rows, count)?);
         let mut by_tags: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
         for (query, own) in (0..).zip(read(of_queries, asked)?) {
@@ -92,7 +91,7 @@ impl FilterCells {
                 queries: queries_of,
                 truth: None,
             };
-            question.answer((rows, queries), (&matching, k), like, progress)?;
+            question.answer(data, (&matching, k), progress)?;
             let is_own = |cell: &&mut FilterCell| match cell.selectivity {
                 Selectivity::Share(_) => is_whole,
                 Selectivity::Rows(_) | Selectivity::Band(..) => {
@@ -166,15 +165,11 @@ fn tags_of(text: &[u8]) -> Option<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
+    use pageway::NoProgress;
     use pageway::source::TextSlice;
-    use pageway::{ElementType, NoProgress};
 
     use super::*;
-
-    const SHAPE: VectorShape = VectorShape {
-        dimension: 2,
-        element: ElementType::U8,
-    };
+    use crate::in_memory::tests::of_bytes;
 
     fn cells(of_rows: &[String], of_queries: &[String], rows: usize) -> Result<FilterCells> {
         let vectors: Vec<u8> = (0..2 * rows).map(|at| (at * 37 % 251) as u8).collect();
@@ -184,9 +179,8 @@ mod tests {
             TextSlice::attributes(of_queries),
         );
         FilterCells::of_tags(
-            (&vectors, &queries),
+            of_bytes(&vectors, &queries, 2),
             (&documents.0, &documents.1),
-            (SHAPE, Metric::L2),
             3,
             &NoProgress,
         )

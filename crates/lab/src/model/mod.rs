@@ -30,3 +30,4 @@ pub use predict::{Ask, predict};
 pub(crate) use queue::DeviceQueue;
 pub(crate) use replay::latency_summary;
 pub use replay::{Load, Prediction, replay};
+pub use trace::read_trace;

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use pageway::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use super::device::{Device, THIS_MACHINE};
 use super::growth::{Growth, Law, Size};
 use super::replay::{Load, replay};
-use super::trace::{self, Trace};
+use super::trace::{Trace, read_trace};
 use pageway_shell::trace::Header;
 
 /// Recalls that differ by more are not of one series.
@@ -19,18 +20,26 @@ const QUERIES: (u64, u64) = (1_000, 10_000);
 const ROUNDS: u64 = 20;
 
 /// What to predict.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Args)]
 pub struct Ask {
-    /// Recorded search.
+    /// Recorded search, from 'pageway search --trace'
+    #[arg(long, value_name = "FILE")]
     pub trace: PathBuf,
-    /// Device, as [`Device::find`] takes it.
+
+    /// Device: a name, FILE.toml:NAME, or FILE.json with the output of 'pageway doctor --json'
+    #[arg(long, value_name = "DEVICE")]
     pub device: String,
-    /// Load; threads and interleave of the recorded search where they are 0, and as many queries,
-    /// within bounds.
+
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a comment would be a help text")]
     pub load: Load,
-    /// Vectors to extrapolate to; as many as were searched where absent.
+
+    /// Vectors to extrapolate to, by the growth between traces
+    #[arg(long, value_name = "N", requires = "growth")]
     pub rows: Option<u64>,
-    /// Traces of the same design over other numbers of vectors, at the same recall.
+
+    /// Trace over another number of vectors, at the same recall; may be repeated
+    #[arg(long, value_name = "FILE")]
     pub growth: Vec<PathBuf>,
 }
 
@@ -44,7 +53,7 @@ pub struct Ask {
 /// Those of the files; `InvalidInput` for rows without traces to extrapolate from, or traces of
 /// different recall.
 pub fn predict(ask: &Ask) -> Result<Value> {
-    let recorded = trace::read(&ask.trace)?;
+    let recorded = read_trace(&ask.trace)?;
     let device = Device::find(&ask.device)?;
     let load = complete(ask.load, &recorded);
     let rows = ask.rows.unwrap_or(recorded.header.subject.rows);
@@ -185,7 +194,7 @@ fn sizes(recorded: &Trace, others: &[PathBuf]) -> Result<Vec<Size>> {
     };
     let mut sizes = vec![size(recorded)];
     for path in others {
-        let other = trace::read(path)?;
+        let other = read_trace(path)?;
         if let (Some(one), Some(two)) = (recorded.header.recall(), other.header.recall())
             && (one - two).abs() > SAME_RECALL
         {

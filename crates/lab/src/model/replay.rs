@@ -18,6 +18,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use clap::Args;
 use pageway::lab::{ReadTurn, SplitMix64};
 use pageway::{Error, Result};
 use serde::Serialize;
@@ -28,17 +29,27 @@ use super::trace::Trace;
 use pageway_shell::trace::LatencyUs;
 
 /// Who searches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Args)]
 pub struct Load {
-    /// Searching threads.
+    /// Searching threads; 0 for those of the recorded search
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
-    /// Queries in flight per thread.
+
+    /// Queries in flight per thread; 0 for those of the recorded search
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub interleave: u32,
-    /// Queries in all, drawn from the recorded ones.
-    pub queries: u64,
-    /// Cores; 0 for as many as threads.
+
+    /// Cores; 0 for as many as threads
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub cores: usize,
-    /// Of the order of the queries and of the read times.
+
+    /// Queries to replay; 0 for as many as were searched, within 1,000 and 10,000
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub queries: u64,
+
+    // Shown last.
+    /// Seed of the order of queries and of read times
+    #[arg(long, value_name = "SEED", default_value_t = 42, display_order = 100)]
     pub seed: u64,
 }
 

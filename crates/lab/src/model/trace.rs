@@ -8,7 +8,10 @@ pub(super) use pageway_shell::trace::Trace;
 use crate::files;
 
 /// Reads a file whole.
-pub(super) fn read(path: &Path) -> Result<Trace> {
+///
+/// # Errors
+/// As of files; `InvalidInput` for what no search can have recorded.
+pub fn read_trace(path: &Path) -> Result<Trace> {
     Trace::parse(&files::read_text(path)?).map_err(|error| error.within(path.display()))
 }
 

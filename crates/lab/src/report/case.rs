@@ -242,10 +242,7 @@ impl Group<'_> {
             (!(change.unbound && found.bound)).then_some(found.value)
         };
         if change.over == "recall" {
-            let key = |recall: f64| Key {
-                text: format!("{recall:.2}"),
-                number: Some(recall),
-            };
+            let key = |recall: f64| Key::number(format!("{recall:.2}"), recall);
             let found =
                 TARGETS.map(|recall| Some((key(recall), value(records, At::Recall(recall))?)));
             return found.into_iter().flatten().collect();

@@ -64,7 +64,7 @@ fn unexpected_recall(searches: &[&Record]) -> Vec<String> {
                 number::recall(expected),
                 worst.design,
                 group::by_cell(&records).len(),
-                names(&records),
+                group::designs(&records).join(", "),
             ))
         })
         .collect()
@@ -169,7 +169,7 @@ fn changed_answers(run: &Run, searches: &[&Record]) -> Option<String> {
         "The same search gave different recall in its repetitions in {} cells ({}), by {apart:.4} \
          at worst ({}): its answers are not reproducible.",
         changed.len(),
-        names(&records),
+        group::designs(&records).join(", "),
         worst.data,
     ))
 }
@@ -191,15 +191,6 @@ fn part(run: &Run) -> Option<String> {
             number::thousands(planned as f64)
         )
     })
-}
-
-/// Designs of records.
-fn names(records: &[&Record]) -> String {
-    let designs: Vec<&str> = group::by_design(records)
-        .iter()
-        .map(|(design, _)| *design)
-        .collect();
-    designs.join(", ")
 }
 
 #[cfg(test)]

@@ -290,10 +290,7 @@ fn at_targets(run: &Run, quantity: &Quantity, groups: &[NamedRecords<'_>]) -> Va
     };
     Values {
         over: TARGETS
-            .map(|recall| Key {
-                text: format!("recall {recall:.2}"),
-                number: None,
-            })
+            .map(|recall| Key::name(format!("recall {recall:.2}")))
             .into(),
         series: groups
             .iter()

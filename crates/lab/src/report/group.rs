@@ -61,6 +61,12 @@ pub(crate) fn by_design<'r>(records: &[&'r Record]) -> Vec<(&'r str, Vec<&'r Rec
     groups
 }
 
+/// Names of the designs of records.
+pub(crate) fn designs<'r>(records: &[&'r Record]) -> Vec<&'r str> {
+    let groups = by_design(records).into_iter();
+    groups.map(|(design, _)| design).collect()
+}
+
 /// Records by data set, then by design.
 pub(crate) fn by_data_and_design<'r>(
     records: &[&'r Record],
@@ -174,10 +180,19 @@ pub(crate) fn by_key<'r>(
 }
 
 impl Key {
-    fn name(name: &str) -> Self {
+    /// Of something that is no number.
+    pub(crate) fn name(name: impl Into<String>) -> Self {
         Self {
-            text: name.to_owned(),
+            text: name.into(),
             number: None,
+        }
+    }
+
+    /// Of a number that people read as `text`.
+    pub(crate) const fn number(text: String, number: f64) -> Self {
+        Self {
+            text,
+            number: Some(number),
         }
     }
 }

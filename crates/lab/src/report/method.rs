@@ -17,13 +17,9 @@ const NAMED_VALUES: usize = 16;
 
 /// Sentences about the data, the designs, what varies, what is fixed, and repetitions.
 pub(crate) fn settings(records: &[&Record]) -> Vec<String> {
-    let designs: Vec<&str> = group::by_design(records)
-        .iter()
-        .map(|(design, _)| *design)
-        .collect();
     let mut sentences = vec![
         format!("Data: {}.", data(records).join("; ")),
-        format!("Designs: {}.", designs.join(", ")),
+        format!("Designs: {}.", group::designs(records).join(", ")),
     ];
     let names: BTreeSet<&str> = records
         .iter()

@@ -26,10 +26,6 @@ pub(super) fn title(run: &Run) -> String {
 pub(crate) fn facts(run: &Run) -> Vec<(String, String)> {
     let machine = &run.machine;
     let records: Vec<&Record> = run.records.iter().collect();
-    let designs: Vec<&str> = group::by_design(&records)
-        .iter()
-        .map(|(design, _)| *design)
-        .collect();
     let memory = machine
         .memory_bytes
         .map(|bytes| number::bytes(bytes as f64));
@@ -48,7 +44,7 @@ pub(crate) fn facts(run: &Run) -> Vec<(String, String)> {
         ("Begun", begun(machine)),
         ("Took", took(&records)),
         ("Data", method::data(&records).join("; ")),
-        ("Designs", designs.join(", ")),
+        ("Designs", group::designs(&records).join(", ")),
         ("Cells", cells(run, &records)),
     ];
     facts.retain(|(_, value)| !value.is_empty());

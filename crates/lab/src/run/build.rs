@@ -7,6 +7,7 @@ use super::child;
 use super::context::{Context, blank, description};
 use super::journal::Journal;
 use super::machine::unix_now;
+use super::words::CommandWords;
 use crate::data;
 use crate::files;
 use crate::plan::IndexPlan;
@@ -75,51 +76,37 @@ fn command(context: &Context<'_>, index: &IndexPlan) -> Result<Vec<String>> {
             parts.get(number as usize).cloned().ok_or_else(missing)?
         }
     };
-    let fixed = &context.suite.fixed;
-    let (base, out) = (
-        base.display().to_string(),
-        context.directory(index).display().to_string(),
-    );
-    let metric = prepared.metric.to_string();
-    let numbers = [
-        ("--page-size", index.settings.page_size),
-        ("--degree", fixed.degree),
-        ("--build-list", fixed.build_list),
-        ("--calibration-queries", fixed.calibration_queries),
-    ];
-    let mut command = context.command(&[
-        "build",
-        "--data",
-        &base,
-        "--out",
-        &out,
-        "--metric",
-        &metric,
-        "--preset",
-        &index.flags.preset,
-        "--memory",
-        &index.settings.memory,
-    ]);
-    for (name, number) in numbers {
-        command.extend([name.to_owned(), number.to_string()]);
-    }
-    command.extend(["--seed".to_owned(), fixed.seed.to_string()]);
-    if let Some(bytes) = index.settings.code_bytes {
-        command.extend(["--code-bytes".to_owned(), bytes.to_string()]);
-    }
-    if let Some(share) = index.settings.refine_share {
-        command.extend(["--refine".to_owned(), format!("deferred:share={share}")]);
-    }
+    let (fixed, settings) = (&context.suite.fixed, &index.settings);
+    let refine = settings.refine_share;
+    let mut command = context
+        .command("build")
+        .with("--data", base.display())
+        .with("--out", context.directory(index).display())
+        .with("--metric", prepared.metric)
+        .with("--preset", &index.flags.preset)
+        .with("--memory", &settings.memory)
+        .with("--page-size", settings.page_size)
+        .with("--degree", fixed.degree)
+        .with("--build-list", fixed.build_list)
+        .with("--calibration-queries", fixed.calibration_queries)
+        .with("--seed", fixed.seed)
+        .with_each("--code-bytes", settings.code_bytes)
+        .with_each(
+            "--refine",
+            refine.map(|share| format!("deferred:share={share}")),
+        );
     command.extend(index.flags.flags.iter().cloned());
-    command.extend(donations(context, index)?);
-    Ok(command)
+    add_donations(context, index, command)
 }
 
-/// What it takes from other indexes, as far as those could be built.
-fn donations(context: &Context<'_>, index: &IndexPlan) -> Result<Vec<String>> {
-    let mut words = Vec::new();
+/// Adds what it takes from other indexes, as far as those could be built.
+fn add_donations(
+    context: &Context<'_>,
+    index: &IndexPlan,
+    mut command: Vec<String>,
+) -> Result<Vec<String>> {
     if index.fresh {
-        return Ok(words);
+        return Ok(command);
     }
     let donors = [
         ("--graph-from", &index.donors.graph),
@@ -129,8 +116,8 @@ fn donations(context: &Context<'_>, index: &IndexPlan) -> Result<Vec<String>> {
         let Some(donor) = donor else { continue };
         let place = context.directory(context.index(donor)?);
         if files::exists(&place.join("MANIFEST"))? {
-            words.extend([flag.to_owned(), place.display().to_string()]);
+            command = command.with(flag, place.display());
         }
     }
-    Ok(words)
+    Ok(command)
 }

@@ -6,6 +6,7 @@ use pageway::{Error, Result};
 
 use super::context::Context;
 use super::measure::{self, Measured};
+use super::words::CommandWords;
 use crate::files;
 use crate::plan::Cell;
 use crate::record::ProcessUse;
@@ -18,37 +19,25 @@ struct Library {
     options: &'static [&'static str],
 }
 
+const fn library(
+    name: &'static str,
+    script: &'static str,
+    options: &'static [&'static str],
+) -> Library {
+    Library {
+        name,
+        script,
+        options,
+    }
+}
+
 const LIBRARIES: [Library; 6] = [
-    Library {
-        name: "diskannpy",
-        script: "with_diskannpy.py",
-        options: &[],
-    },
-    Library {
-        name: "faiss-ivfpq",
-        script: "with_faiss.py",
-        options: &["kind=ivfpq"],
-    },
-    Library {
-        name: "faiss-hnsw",
-        script: "with_faiss.py",
-        options: &["kind=hnsw"],
-    },
-    Library {
-        name: "hnswlib",
-        script: "with_hnswlib.py",
-        options: &[],
-    },
-    Library {
-        name: "usearch",
-        script: "with_usearch.py",
-        options: &[],
-    },
-    Library {
-        name: "lancedb",
-        script: "with_lancedb.py",
-        options: &[],
-    },
+    library("diskannpy", "with_diskannpy.py", &[]),
+    library("faiss-ivfpq", "with_faiss.py", &["kind=ivfpq"]),
+    library("faiss-hnsw", "with_faiss.py", &["kind=hnsw"]),
+    library("hnswlib", "with_hnswlib.py", &[]),
+    library("usearch", "with_usearch.py", &[]),
+    library("lancedb", "with_lancedb.py", &[]),
 ];
 
 /// Interpreters: libraries need not agree on what else must be installed.
@@ -67,33 +56,22 @@ impl Pythons {
     }
 }
 
+/// A script with its file name.
+macro_rules! script {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../comparators/", $name)))
+    };
+}
+
 /// Scripts, and what they share, by file name.
 const SCRIPTS: [(&str, &str); 7] = [
-    ("common.py", include_str!("../../comparators/common.py")),
-    (
-        "measuring.py",
-        include_str!("../../comparators/measuring.py"),
-    ),
-    (
-        "with_diskannpy.py",
-        include_str!("../../comparators/with_diskannpy.py"),
-    ),
-    (
-        "with_faiss.py",
-        include_str!("../../comparators/with_faiss.py"),
-    ),
-    (
-        "with_hnswlib.py",
-        include_str!("../../comparators/with_hnswlib.py"),
-    ),
-    (
-        "with_lancedb.py",
-        include_str!("../../comparators/with_lancedb.py"),
-    ),
-    (
-        "with_usearch.py",
-        include_str!("../../comparators/with_usearch.py"),
-    ),
+    script!("common.py"),
+    script!("measuring.py"),
+    script!("with_diskannpy.py"),
+    script!("with_faiss.py"),
+    script!("with_hnswlib.py"),
+    script!("with_lancedb.py"),
+    script!("with_usearch.py"),
 ];
 
 /// Writes the scripts where a run can start them.
@@ -119,17 +97,15 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
         return Ok(failed);
     }
     let settings = &cell.settings.search;
-    let show = |path: &Path| path.display().to_string();
-    let mut command = start(context, library, "search");
-    command.extend(words(&[
-        ("--index", show(&index)),
-        ("--queries", show(&workload.prepared.queries)),
-        ("--truth", show(&workload.prepared.truth)),
-        ("--data", show(&workload.prepared.base)),
-        ("-k", settings.k.to_string()),
-        ("--threads", settings.threads.to_string()),
-        ("--effort", settings.list_size.max(settings.k).to_string()),
-    ]));
+    let prepared = &workload.prepared;
+    let command = start(context, library, "search")
+        .with("--index", index.display())
+        .with("--queries", prepared.queries.display())
+        .with("--truth", prepared.truth.display())
+        .with("--data", prepared.base.display())
+        .with("-k", settings.k)
+        .with("--threads", settings.threads)
+        .with("--effort", settings.list_size.max(settings.k));
     let mut measured = measure::run(context, &command)?;
     if let Ok(result) = &mut measured.result {
         add_build(
@@ -183,13 +159,6 @@ fn start(context: &Context<'_>, library: &Library, verb: &str) -> Vec<String> {
     .into()
 }
 
-fn words(pairs: &[(&str, String)]) -> Vec<String> {
-    pairs
-        .iter()
-        .flat_map(|(name, value)| [(*name).to_owned(), value.clone()])
-        .collect()
-}
-
 fn build(
     context: &Context<'_>,
     cell: &Cell,
@@ -199,24 +168,18 @@ fn build(
     let prepared = &context.workload(&cell.workload())?.prepared;
     let fixed = &context.suite.fixed;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut command = start(context, library, "build");
-    command.extend(words(&[
-        ("--data", prepared.base.display().to_string()),
-        ("--out", index.display().to_string()),
-        ("--metric", prepared.metric.to_string()),
-        ("--threads", threads.to_string()),
-        ("--seed", fixed.seed.to_string()),
-    ]));
-    command.extend(
-        library
-            .options
-            .iter()
-            .flat_map(|option| words(&[("--option", (*option).into())])),
-    );
-    if let Some(bytes) = cell.settings.build.code_bytes {
-        command.extend(words(&[("--option", format!("code_bytes={bytes}"))]));
-    }
-    Ok(command)
+    let code_bytes = cell.settings.build.code_bytes;
+    Ok(start(context, library, "build")
+        .with("--data", prepared.base.display())
+        .with("--out", index.display())
+        .with("--metric", prepared.metric)
+        .with("--threads", threads)
+        .with("--seed", fixed.seed)
+        .with_each("--option", library.options)
+        .with_each(
+            "--option",
+            code_bytes.map(|bytes| format!("code_bytes={bytes}")),
+        ))
 }
 
 /// What the build printed, and what the system counted for it.

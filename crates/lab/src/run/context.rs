@@ -85,14 +85,14 @@ impl Context<'_> {
         self.work.join("index").join(index.directory())
     }
 
-    /// A command of pageway: the program, the words, and what every command of a run has.
-    pub(crate) fn command(&self, words: &[&str]) -> Vec<String> {
-        command_of(&self.program, words)
+    /// A command of pageway, which answers as JSON.
+    pub(crate) fn command(&self, verb: &str) -> Vec<String> {
+        command_of(&self.program, verb)
     }
 
     /// A command of the lab itself, likewise.
-    pub(crate) fn lab_command(&self, words: &[&str]) -> Vec<String> {
-        command_of(&self.lab, words)
+    pub(crate) fn lab_command(&self, verb: &str) -> Vec<String> {
+        command_of(&self.lab, verb)
     }
 
     /// Adds rows and dimensions of the data to the axes of a record.
@@ -112,12 +112,9 @@ impl Context<'_> {
     }
 }
 
-fn command_of(program: &std::path::Path, words: &[&str]) -> Vec<String> {
+fn command_of(program: &std::path::Path, verb: &str) -> Vec<String> {
     let program = program.display().to_string();
-    let words = words.iter().copied().chain(["--json"]);
-    std::iter::once(program)
-        .chain(words.map(str::to_owned))
-        .collect()
+    vec![program, verb.to_owned(), "--json".to_owned()]
 }
 
 pub(crate) fn internal(words: String) -> Error {

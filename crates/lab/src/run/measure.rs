@@ -1,13 +1,12 @@
 //! Measuring a cell: its command, its child process or processes, its result.
 
-use std::path::Path;
-
 use pageway::Result;
 use serde_json::{Value, json};
 
 use super::child::{self, Ended, Running};
 use super::context::{Context, blank};
 use super::machine::unix_now;
+use super::words::CommandWords;
 use super::{comparator, predict, range, segments};
 use crate::files;
 use crate::plan::Cell;
@@ -90,56 +89,41 @@ pub(super) fn directory(context: &Context<'_>, cell: &Cell) -> Result<String> {
 pub(super) fn search(context: &Context<'_>, cell: &Cell) -> Result<Vec<String>> {
     let index = directory(context, cell)?;
     let workload = context.workload(&cell.workload())?;
-    search_of(context, cell, &index, &workload.prepared.truth)
+    let truth = workload.prepared.truth.display();
+    Ok(search_of(context, cell, &index)?.with("--truth", truth))
 }
 
-/// The command of a search of one of several indexes, against a truth.
-pub(super) fn search_of(
-    context: &Context<'_>,
-    cell: &Cell,
-    index: &str,
-    truth: &Path,
-) -> Result<Vec<String>> {
+/// The command of a search of one of several indexes, without a truth.
+pub(super) fn search_of(context: &Context<'_>, cell: &Cell, index: &str) -> Result<Vec<String>> {
     let settings = &cell.settings.search;
     let workload = context.workload(&cell.workload())?;
-    let (queries, truth) = (
-        workload.prepared.queries.display().to_string(),
-        truth.display().to_string(),
-    );
-    let mut command = context.command(&["search", "--index", index, "--queries", &queries]);
-    command.extend([
-        "--truth".to_owned(),
-        truth,
-        "--memory".to_owned(),
-        settings.memory.clone(),
-    ]);
-    command.extend(["-k".to_owned(), settings.k.to_string()]);
-    command.extend(effort(cell));
-    Ok(command)
+    let command = context
+        .command("search")
+        .with("--index", index)
+        .with("--queries", workload.prepared.queries.display())
+        .with("--memory", &settings.memory)
+        .with("-k", settings.k);
+    Ok(with_effort(command, cell))
 }
 
-/// The arguments of a search that say how hard and how wide.
-pub(super) fn effort(cell: &Cell) -> Vec<String> {
+/// Adds how hard and how wide a search is.
+pub(super) fn with_effort(command: Vec<String>, cell: &Cell) -> Vec<String> {
     let settings = &cell.settings.search;
-    let numbers = [
-        ("--list-size", Some(settings.list_size)),
-        ("--threads", Some(settings.threads)),
-        ("--interleave", Some(settings.interleave)),
-        ("--beam", settings.beam),
-    ];
-    let words = numbers
-        .into_iter()
-        .filter_map(|(name, number)| Some([name.to_owned(), number?.to_string()]));
-    let tolerance = cell.settings.tolerance.iter();
-    let tolerance = tolerance.flat_map(|share| ["--tolerance".to_owned(), share.clone()]);
-    words.flatten().chain(tolerance).collect()
+    command
+        .with("--list-size", settings.list_size)
+        .with("--threads", settings.threads)
+        .with("--interleave", settings.interleave)
+        .with_each("--beam", settings.beam)
+        .with_each("--tolerance", &cell.settings.tolerance)
 }
 
 /// The command that opens an index, again and again.
 fn open(context: &Context<'_>, cell: &Cell) -> Result<Vec<String>> {
     let index = directory(context, cell)?;
     let memory = &cell.settings.search.memory;
-    Ok(context.command(&["open", &index, "--switch-to", &index, "--memory", memory]))
+    let mut command = context.command("open");
+    command.push(index.clone());
+    Ok(command.with("--switch-to", index).with("--memory", memory))
 }
 
 /// The same search in several processes at a time.

@@ -4,6 +4,7 @@
 //! laboratory  the whole of it, in order
 //! known       data by name        machine     where it runs        journal    what is kept
 //! steps       one at a time       forecast    what is left         child      a process, watched
+//! words       commands
 //! build       indexes             measure     a cell: search, range, segments, processes,
 //!                                             comparator, predict
 //! ```
@@ -26,6 +27,7 @@ mod range;
 mod segments;
 mod steps;
 mod text;
+mod words;
 
 pub use comparator::Pythons;
 pub use laboratory::{Laboratory, RunReport};

@@ -7,6 +7,7 @@ use pageway::Result;
 use super::context::Context;
 use super::journal::MACHINE;
 use super::measure::{self, Measured};
+use super::words::CommandWords;
 use crate::files;
 use crate::model::THIS_MACHINE;
 use crate::plan::Cell;
@@ -28,28 +29,25 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
         {
             return Ok(failed);
         }
-        traces.push(trace.display().to_string());
+        traces.push(trace);
     }
     let device = settings.device.clone().unwrap_or_default();
     let device = match device.as_str() {
         THIS_MACHINE => context.out.join(MACHINE).display().to_string(),
         _ => device,
     };
-    let (threads, interleave) = (
-        settings.threads.to_string(),
-        settings.interleave.to_string(),
-    );
-    let mut words = vec!["predict", "--device", &device, "--threads", &threads];
-    words.extend(["--interleave", &interleave]);
+    let mut command = context
+        .lab_command("predict")
+        .with("--device", device)
+        .with("--threads", settings.threads)
+        .with("--interleave", settings.interleave);
     for (at, trace) in traces.iter().enumerate() {
-        words.extend([if at == 0 { "--trace" } else { "--growth" }, trace.as_str()]);
+        let option = if at == 0 { "--trace" } else { "--growth" };
+        command = command.with(option, trace.display());
     }
-    let rows = settings
-        .growth
-        .as_ref()
-        .map(|growth| growth.to_rows.to_string());
-    words.extend(rows.iter().flat_map(|rows| ["--rows", rows.as_str()]));
-    measure::run(context, &context.lab_command(&words))
+    let growth = settings.growth.as_ref();
+    let command = command.with_each("--rows", growth.map(|growth| growth.to_rows));
+    measure::run(context, &command)
 }
 
 /// Where the search of an index is recorded.
@@ -109,7 +107,7 @@ fn recording(
     alone.settings.search.list_size = list_size;
     let place = context.directory(index).display().to_string();
     let truth = &context.workload(&alone.workload())?.prepared.truth;
-    let mut command = measure::search_of(context, &alone, &place, truth)?;
-    command.extend(["--trace".to_owned(), trace.display().to_string()]);
-    Ok(command)
+    Ok(measure::search_of(context, &alone, &place)?
+        .with("--truth", truth.display())
+        .with("--trace", trace.display()))
 }

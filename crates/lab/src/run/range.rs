@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::measure::{self, Measured};
+use super::words::CommandWords;
 use crate::data;
 use crate::plan::Cell;
 
@@ -21,24 +22,16 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
     let radius = data::radius_for(prepared, results as usize)?;
     let truth = data::prepare_range(prepared, radius, &context.place, context.progress)?;
     let index = measure::directory(context, cell)?;
-    let queries = prepared.queries.display().to_string();
-    let (radius_text, truth) = (radius.to_string(), truth.display().to_string());
-    let limit = (results * LIMIT).to_string();
-    let mut command = context.command(&[
-        "range",
-        "--index",
-        &index,
-        "--queries",
-        &queries,
-        "--truth",
-        &truth,
-        "--limit",
-        &limit,
-        "--memory",
-        &cell.settings.search.memory,
-    ]);
-    command.push(format!("--radius={radius_text}"));
-    command.extend(measure::effort(cell));
+    let command = context
+        .command("range")
+        .with("--index", index)
+        .with("--queries", prepared.queries.display())
+        .with("--truth", truth.display())
+        .with("--limit", results * LIMIT)
+        .with("--memory", &cell.settings.search.memory);
+    let mut command = measure::with_effort(command, cell);
+    // In one word, since it may begin with a minus.
+    command.push(format!("--radius={radius}"));
     let mut measured = measure::run(context, &command)?;
     if let Ok(Value::Object(fields)) = &mut measured.result {
         fields.insert("radius".to_owned(), radius.into());

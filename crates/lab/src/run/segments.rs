@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::child;
 use super::context::Context;
 use super::measure::{self, Measured, together};
+use super::words::CommandWords;
 use crate::files;
 use crate::plan::Cell;
 use crate::record::ProcessUse;
@@ -37,7 +38,7 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
     for (number, key) in cell.indexes.iter().enumerate() {
         let index = context.directory(context.index(key)?).display().to_string();
         let answers = place.join(format!("part{number}of{count}.ibin"));
-        command = part_command(context, cell, &index, &answers)?;
+        command = measure::search_of(context, cell, &index)?.with("--out", answers.display());
         let ended = child::run(&command, context.watch())?;
         process = ProcessUse {
             // One after the other.
@@ -66,21 +67,6 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
         result: Ok(summary(&results, recall)),
         process,
     })
-}
-
-/// As a search, without truth, and with its answers in a file.
-fn part_command(
-    context: &Context<'_>,
-    cell: &Cell,
-    index: &str,
-    answers: &Path,
-) -> Result<Vec<String>> {
-    let mut command = measure::search_of(context, cell, index, Path::new(""))?;
-    if let Some(at) = command.iter().position(|word| word == "--truth") {
-        command.drain(at..at + 2);
-    }
-    command.extend(["--out".to_owned(), answers.display().to_string()]);
-    Ok(command)
 }
 
 /// Answers of a segment, and the row of the whole data that its row 0 is.

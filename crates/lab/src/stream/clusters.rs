@@ -1,12 +1,12 @@
 //! Rows in the order of clusters: each belongs to the nearest of a few rows that are drawn.
 
 use pageway::lab::SplitMix64;
-use pageway::{Error, Metric, Progress, Result, VectorShape};
+use pageway::{Error, Progress, Result};
 
-use crate::nearest::nearest;
+use crate::in_memory::InMemory;
 
 /// Clusters.
-const CLUSTERS: usize = 32;
+const CLUSTERS: u64 = 32;
 /// Seed of the rows that are drawn.
 const SEED: u64 = 1;
 
@@ -23,23 +23,21 @@ pub struct Clustered {
 ///
 /// # Errors
 /// `InvalidInput` without rows; `Cancelled`.
-pub fn clustered(
-    rows: &[u8],
-    (shape, metric): (VectorShape, Metric),
-    progress: &dyn Progress,
-) -> Result<Clustered> {
-    let row_bytes = shape.row_bytes();
-    let count = rows.len() / row_bytes;
+pub fn clustered(data: InMemory<'_>, progress: &dyn Progress) -> Result<Clustered> {
+    let count = data.count();
     if count == 0 {
         return Err(Error::invalid("no rows to cut into clusters"));
     }
-    let row = |at: usize| rows.get(at * row_bytes..(at + 1) * row_bytes);
     let mut random = SplitMix64::new(SEED);
-    let drawn = (0..CLUSTERS.min(count)).filter_map(|_| row(random.below(count as u64) as usize));
-    let drawn: Vec<u8> = drawn.flatten().copied().collect();
-    let nearest = nearest(&drawn, rows, (shape, metric), 1, progress)?;
-    let cluster_of = |at: usize| nearest.ids_of(at).first().copied().unwrap_or(0);
-    let mut order: Vec<usize> = (0..count).collect();
+    let drawn = data.rows_at((0..CLUSTERS.min(count)).map(|_| random.below(count)));
+    let to_drawn = InMemory {
+        rows: &drawn,
+        queries: data.rows,
+        ..data
+    };
+    let nearest = to_drawn.nearest(1, progress)?;
+    let cluster_of = |at: u64| nearest.ids_of(at as usize).first().copied().unwrap_or(0);
+    let mut order: Vec<u64> = (0..count).collect();
     order.sort_by_key(|at| cluster_of(*at));
     let ends = order.chunk_by(|one, next| cluster_of(*one) == cluster_of(*next));
     let ends = ends.scan(0, |end, own| {
@@ -48,27 +46,19 @@ pub fn clustered(
     });
     Ok(Clustered {
         bounds: std::iter::once(0).chain(ends).collect(),
-        rows: order
-            .into_iter()
-            .filter_map(row)
-            .flatten()
-            .copied()
-            .collect(),
+        rows: data.rows_at(order),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use pageway::{ElementType, NoProgress};
+    use pageway::NoProgress;
 
     use super::*;
+    use crate::in_memory::tests::of_bytes;
 
     #[test]
     fn rows_of_a_cluster_follow_each_other_and_none_is_lost() {
-        let shape = VectorShape {
-            dimension: 4,
-            element: ElementType::U8,
-        };
         let rows: Vec<u8> = (0..500u32)
             .flat_map(|at| [(at % 3 * 90) as u8, 7, (at % 3) as u8, (at / 50) as u8])
             .collect();
@@ -77,8 +67,8 @@ mod tests {
             rows.sort();
             rows
         };
-        let Clustered { rows: own, bounds } =
-            clustered(&rows, (shape, Metric::L2), &NoProgress).unwrap();
+        let made = |rows: &[u8]| clustered(of_bytes(rows, &[], 4), &NoProgress);
+        let Clustered { rows: own, bounds } = made(&rows).unwrap();
         assert_eq!(sorted(&own), sorted(&rows));
         assert_eq!((bounds[0], bounds[bounds.len() - 1]), (0, 500));
         // Three groups far apart: no cluster has rows of two.
@@ -86,6 +76,6 @@ mod tests {
             let own = &own[part[0] as usize * 4..part[1] as usize * 4];
             assert!(!own.is_empty() && own.chunks(4).all(|row| row[0] == own[0]));
         }
-        assert!(clustered(&[], (shape, Metric::L2), &NoProgress).is_err());
+        assert!(made(&[]).is_err());
     }
 }

@@ -1,8 +1,9 @@
 //! Recall over pages: indexes are compared where they read as much.
 
-use pageway::{Index, Queries, Result, SearchOptions};
+use pageway::{Answers, Index, Result, SearchOptions};
 
 use super::summary::{mean, percentile5};
+use crate::in_memory::InMemory;
 
 /// What a search for all queries came to.
 #[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
@@ -19,19 +20,13 @@ impl Found {
     /// What a search for all queries finds of the nearest ids of each.
     pub(crate) fn by(
         index: &Index,
-        queries: &Queries<'_>,
+        data: InMemory<'_>,
         options: &SearchOptions,
         truth: &[Vec<u64>],
     ) -> Result<Self> {
-        let answers = index.search(queries, options)?;
-        let mut recalls = Vec::with_capacity(truth.len());
-        for (query, truth) in truth.iter().enumerate() {
-            let own = answers.lims.get(query).zip(answers.lims.get(query + 1));
-            let own = own.and_then(|(from, to)| answers.ids.get(*from..*to));
-            let found = own.unwrap_or_default();
-            let hits = truth.iter().filter(|id| found.contains(id)).count();
-            recalls.push(hits as f64 / truth.len().max(1) as f64);
-        }
+        let answers = index.search(&data.all_queries(), options)?;
+        let share = |(hits, wanted)| hits as f64 / usize::max(wanted, 1) as f64;
+        let recalls: Vec<f64> = hits(&answers, truth).map(share).collect();
         let pages = answers.stats.iter().map(|one| one.pages as f64);
         Ok(Self {
             recall: mean(&recalls),
@@ -39,6 +34,17 @@ impl Found {
             recall_p5: percentile5(recalls),
         })
     }
+}
+
+/// Of each query, how many of its nearest ids were found, and how many those are.
+pub(crate) fn hits(answers: &Answers, truth: &[Vec<u64>]) -> impl Iterator<Item = (usize, usize)> {
+    truth.iter().enumerate().map(|(query, truth)| {
+        let own = answers.lims.get(query).zip(answers.lims.get(query + 1));
+        let own = own.and_then(|(from, to)| answers.ids.get(*from..*to));
+        let found = own.unwrap_or_default();
+        let hits = truth.iter().filter(|id| found.contains(id)).count();
+        (hits, truth.len())
+    })
 }
 
 /// What searches with ever longer lists came to.

@@ -1,13 +1,12 @@
 //! An index of ours that lives through a runbook.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pageway::lab::clock;
 use pageway::source::{IdSlice, VectorSlice};
 use pageway::{
-    BuildInput, BuildOptions, CreateOptions, Durability, Effort, Error, Index, MemoryWish, Metric,
-    OpenOptions, Preset, Progress, Queries, Result, Rows, SearchOptions, UpdateOptions,
-    VectorShape, Writer,
+    BuildInput, BuildOptions, CreateOptions, Durability, Effort, Error, Index, MemoryWish,
+    OpenOptions, Preset, Progress, Result, Rows, SearchOptions, UpdateOptions, Writer,
 };
 
 use super::curve::{Curve, Found};
@@ -16,6 +15,7 @@ use super::runbook::{Runbook, RunbookStep};
 use super::summary::{Fresh, StepRecord, Summary};
 use super::truth::Ranking;
 use crate::files;
+use crate::in_memory::InMemory;
 
 /// Rows of a call.
 const BATCH: usize = 1000;
@@ -27,14 +27,8 @@ const QUARTERS: [u32; 5] = [1, 2, 4, 8, 16];
 /// What is made to live, and how it is asked.
 #[derive(Clone, Debug)]
 pub struct Life<'d> {
-    /// Rows of the data, and queries of the same shape.
-    pub rows: &'d [u8],
-    /// Queries.
-    pub queries: &'d [u8],
-    /// Shape of both.
-    pub shape: VectorShape,
-    /// Distance.
-    pub metric: Metric,
+    /// Rows and queries.
+    pub data: InMemory<'d>,
     /// Design.
     pub preset: Preset,
     /// Memory of searches; that of `create` where absent.
@@ -75,15 +69,14 @@ pub fn live_through(
     progress: &dyn Progress,
     tell: &mut dyn FnMut(&StepRecord) -> Result<()>,
 ) -> Result<Summary> {
-    let count = (life.rows.len() / life.shape.row_bytes()) as u64;
+    let count = life.data.count();
     if runbook.rows() > count {
         return Err(Error::invalid(format!(
             "the runbook needs {} rows, the data have {count}",
             runbook.rows()
         )));
     }
-    let data = (life.rows, life.queries);
-    let ranking = Ranking::new(data, (life.shape, life.metric), progress)?;
+    let ranking = Ranking::new(life.data, progress)?;
     let writer = life.create(runbook.most_rows)?;
     let (mut live, mut records) = (Live::default(), Vec::new());
     let searches = runbook
@@ -122,24 +115,18 @@ pub fn live_through(
     }
     let work = writer.changes()?.work;
     writer.close()?;
-    Ok(Summary::of(&records, life.shape, &work))
+    Ok(Summary::of(&records, life.data.shape, &work))
 }
 
 impl Life<'_> {
     fn create(&self, expected: u64) -> Result<Writer> {
-        let options = CreateOptions::new(self.shape, self.metric)
+        let options = CreateOptions::new(self.data.shape, self.data.metric)
             .with_preset(self.preset)
             .with_memory(self.memory)
             .with_expected(expected);
         Writer::create(&self.dir, &options)?;
         let update = UpdateOptions::default().with_memory(self.update_memory);
         Writer::open(&self.dir, &OpenOptions::default(), &update)
-    }
-
-    fn rows_of(&self, rows: std::ops::Range<u64>) -> &[u8] {
-        let row_bytes = self.shape.row_bytes();
-        let bytes = rows.start as usize * row_bytes..rows.end as usize * row_bytes;
-        self.rows.get(bytes).unwrap_or_default()
     }
 
     /// Makes a step that changes something.
@@ -165,10 +152,7 @@ impl Life<'_> {
                 self.put(writer, &ids, rows.start)?;
                 ("replace", rows.end - rows.start)
             }
-            RunbookStep::Search => {
-                let queries = self.queries.len() / self.shape.row_bytes();
-                ("search", queries as u64)
-            }
+            RunbookStep::Search => ("search", self.data.query_count() as u64),
         };
         let seconds = (clock::now() - begun).as_secs_f64();
         let changes = writer.changes()?;
@@ -192,8 +176,8 @@ impl Life<'_> {
     fn put(&self, writer: &Writer, ids: &[u64], first: u64) -> Result<()> {
         for (number, ids) in (0..).zip(ids.chunks(BATCH)) {
             let start = first + number * BATCH as u64;
-            let bytes = self.rows_of(start..start + ids.len() as u64);
-            let rows = Rows::new(bytes, self.shape)
+            let bytes = self.data.rows_of(start..start + ids.len() as u64);
+            let rows = Rows::new(bytes, self.data.shape)
                 .with_ids(ids)
                 .with_durability(self.durability);
             writer.upsert(&rows)?;
@@ -204,12 +188,7 @@ impl Life<'_> {
     /// Searches for all queries and compares.
     fn ask(&self, index: &Index, truth: &[Vec<u64>], effort: Effort) -> Result<Found> {
         let options = SearchOptions::nearest(self.asking.k).with_effort(effort);
-        Found::by(
-            index,
-            &Queries::new(self.queries, self.shape),
-            &options,
-            truth,
-        )
+        Found::by(index, self.data, &options, truth)
     }
 
     /// Searches with shorter and longer lists.
@@ -230,23 +209,21 @@ impl Life<'_> {
         progress: &dyn Progress,
     ) -> Result<Fresh> {
         let dir = files::with_suffix(&self.dir, ".fresh");
-        let (mut rows, mut ids) = (Vec::new(), Vec::new());
-        for (id, row) in live.iter() {
-            rows.extend_from_slice(self.rows_of(row..row + 1));
-            ids.push(id);
-        }
-        let vectors = VectorSlice::new(&rows, self.shape)?;
+        let rows = self.data.rows_at(live.iter().map(|(_, row)| row));
+        let ids: Vec<u64> = live.iter().map(|(id, _)| id).collect();
+        let vectors = VectorSlice::new(&rows, self.data.shape)?;
         let ids = IdSlice(&ids);
         let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
-        let mut options = BuildOptions::default().with_preset(self.preset);
-        options.metric = self.metric;
-        options.memory = self.memory.map(MemoryWish::Bytes);
+        let options = BuildOptions::default()
+            .with_preset(self.preset)
+            .with_metric(self.data.metric)
+            .with_memory(self.memory.map(MemoryWish::Bytes));
         Index::build(&dir, &input, &options, progress)?;
         let index = Index::open(&dir, &OpenOptions::default())?;
         let curve = self.curve(&index, truth)?;
         let found = self.ask(&index, truth, Effort::ListSize(self.asking.list_size))?;
         drop(index);
-        remove_index(&dir)?;
+        files::remove_directory(&dir)?;
         Ok(Fresh {
             found,
             gap: aged.gap_to(&curve),
@@ -254,37 +231,21 @@ impl Life<'_> {
     }
 }
 
-fn remove_index(dir: &Path) -> Result<()> {
-    let vfs = files::vfs();
-    for name in vfs.list(dir).map_err(files::at(dir))? {
-        files::remove(&dir.join(name))?;
-    }
-    vfs.remove_dir(dir).map_err(files::at(dir))
-}
-
 #[cfg(test)]
 mod tests {
-    use pageway::{ElementType, NoProgress};
+    use pageway::NoProgress;
 
     use super::*;
+    use crate::in_memory::tests::MadeUp;
     use crate::stream::{Shape, runbook};
 
     #[test]
     fn lives_of_every_shape_are_as_good_as_their_rows() {
-        let shape = VectorShape {
-            dimension: 8,
-            element: ElementType::U8,
-        };
-        let mix = |at: u32| (at.wrapping_mul(2_654_435_769) >> 13) as u8;
-        let rows: Vec<u8> = (0..600 * 8).map(mix).collect();
-        let queries: Vec<u8> = (9000..9000 + 20 * 8).map(mix).collect();
+        let made_up = MadeUp::new(600, 20);
         for name in ["window", "replace", "clusters", "churn-10"] {
             let root = tempfile::tempdir().unwrap();
             let life = Life {
-                rows: &rows,
-                queries: &queries,
-                shape,
-                metric: Metric::L2,
+                data: made_up.data(),
                 preset: Preset::default(),
                 memory: Some(4 << 20),
                 update_memory: None,

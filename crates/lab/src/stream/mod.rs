@@ -23,6 +23,7 @@ mod truth;
 
 pub use clusters::{Clustered, clustered};
 pub use curve::Found;
+pub(crate) use curve::hits;
 pub use life::{Asking, Life, live_through};
 pub(crate) use live::Live;
 pub use runbook::{Runbook, RunbookStep};

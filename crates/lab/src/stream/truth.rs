@@ -2,22 +2,20 @@
 
 use std::collections::HashMap;
 
-use pageway::{Metric, Progress, Result, VectorShape};
+use pageway::truth::Truth;
+use pageway::{Progress, Result};
 
 use super::live::Live;
-use crate::nearest::nearest;
+use crate::in_memory::InMemory;
 
 /// Rows that are ranked for each query once.
-const RANKED: usize = 2000;
+const RANKED: u64 = 2000;
 
 /// All data of a stream, and what ranks it.
 pub(crate) struct Ranking<'d> {
-    rows: &'d [u8],
-    queries: &'d [u8],
-    shape: VectorShape,
-    metric: Metric,
+    data: InMemory<'d>,
     /// Nearest rows of all data, of each query.
-    nearest: Vec<Vec<u32>>,
+    nearest: Truth,
 }
 
 impl<'d> Ranking<'d> {
@@ -25,21 +23,10 @@ impl<'d> Ranking<'d> {
     ///
     /// # Errors
     /// As exact truth is.
-    pub(crate) fn new(
-        (rows, queries): (&'d [u8], &'d [u8]),
-        (shape, metric): (VectorShape, Metric),
-        progress: &dyn Progress,
-    ) -> Result<Self> {
-        let mut ranking = Self {
-            rows,
-            queries,
-            shape,
-            metric,
-            nearest: Vec::new(),
-        };
-        let count = (rows.len() / shape.row_bytes()).min(RANKED);
-        ranking.nearest = ranking.scan(rows, count, progress)?;
-        Ok(ranking)
+    pub(crate) fn new(data: InMemory<'d>, progress: &dyn Progress) -> Result<Self> {
+        let count = data.count().min(RANKED);
+        let nearest = data.nearest(count as usize, progress)?;
+        Ok(Self { data, nearest })
     }
 
     /// The `k` nearest ids of each query.
@@ -54,35 +41,28 @@ impl<'d> Ranking<'d> {
     ) -> Result<Vec<Vec<u64>>> {
         let ids: HashMap<u64, u64> = live.iter().map(|(id, row)| (row, id)).collect();
         let k = k.min(live.len());
-        let own = |ranked: &Vec<u32>| -> Vec<u64> {
-            let living = ranked.iter().filter_map(|row| ids.get(&u64::from(*row)));
+        let own = |query: usize| -> Vec<u64> {
+            let ranked = self.nearest.ids_of(query).iter();
+            let living = ranked.filter_map(|row| ids.get(&u64::from(*row)));
             living.take(k).copied().collect()
         };
-        let found: Vec<Vec<u64>> = self.nearest.iter().map(own).collect();
+        let queries = 0..self.nearest.query_count();
+        let found: Vec<Vec<u64>> = queries.clone().map(own).collect();
         if found.iter().all(|found| found.len() == k) {
             return Ok(found);
         }
         // Too few of those ranked live: all that live are compared.
-        let row_bytes = self.shape.row_bytes();
         let living: Vec<u64> = live.iter().map(|(id, _)| id).collect();
-        let row = |(_, row): (u64, u64)| {
-            let start = row as usize * row_bytes;
-            self.rows.get(start..start + row_bytes).unwrap_or_default()
+        let rows = self.data.rows_at(live.iter().map(|(_, row)| row));
+        let data = InMemory {
+            rows: &rows,
+            ..self.data
         };
-        let rows: Vec<u8> = live.iter().flat_map(row).copied().collect();
-        let places = self.scan(&rows, k, progress)?;
-        let id = |place: &u32| living.get(*place as usize).copied();
-        Ok(places
-            .iter()
-            .map(|own| own.iter().filter_map(id).collect())
-            .collect())
-    }
-
-    fn scan(&self, rows: &[u8], k: usize, progress: &dyn Progress) -> Result<Vec<Vec<u32>>> {
-        let like = (self.shape, self.metric);
-        let truth = nearest(rows, self.queries, like, k, progress)?;
-        Ok((0..truth.query_count())
-            .map(|query| truth.ids_of(query).to_vec())
-            .collect())
+        let places = data.nearest(k, progress)?;
+        let own = |query: usize| {
+            let places = places.ids_of(query).iter();
+            places.filter_map(|place| living.get(*place as usize).copied())
+        };
+        Ok(queries.map(|query| own(query).collect()).collect())
     }
 }

@@ -8,11 +8,12 @@ use std::time::Instant;
 use pageway::lab::clock;
 use pageway::{
     Durability, Error, ErrorKind, Index, NoProgress, Progress, Queries, Result, Rows,
-    SearchOptions, VectorShape, Writer,
+    SearchOptions, Writer,
 };
 
 use super::mix::{Mix, Operation};
 use super::times::BySecond;
+use crate::in_memory::InMemory;
 
 /// Who does what at the same time.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -47,9 +48,7 @@ impl Hands {
 /// Changes, and searches beside them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MixedLoad<'l> {
-    pub(super) rows: &'l [u8],
-    pub(super) queries: &'l [u8],
-    pub(super) shape: VectorShape,
+    pub(super) data: InMemory<'l>,
     /// The row that comes first.
     pub(super) first: u64,
     pub(super) mix: Mix,
@@ -183,7 +182,7 @@ impl MixedLoad<'_> {
     }
 
     fn insert(&self, writer: &Writer, id: u64) -> Result<()> {
-        let rows = Rows::new(row(self.rows, self.shape, id), self.shape);
+        let rows = Rows::new(self.data.row(id), self.data.shape);
         let ids = [id];
         let rows = rows.with_ids(&ids[..]).with_durability(self.durability);
         writer.insert(&rows).map(drop)
@@ -234,11 +233,11 @@ impl SearchesMade {
 impl SearchHand<'_> {
     /// Searches for the next query.
     fn ask(&self, made: &mut SearchesMade) -> Result<()> {
-        let MixedLoad { queries, shape, .. } = *self.load;
-        let count = (queries.len() / shape.row_bytes()).max(1);
-        let query = row(queries, shape, (made.next % count) as u64);
+        let data = &self.load.data;
+        let query = data.query((made.next % data.query_count().max(1)) as u64);
         let begun = clock::now();
-        let found = self.index.search(&Queries::new(query, shape), self.options);
+        let queries = Queries::new(query, data.shape);
+        let found = self.index.search(&queries, self.options);
         if let Err(error) = found {
             self.stop.store(true, Ordering::Relaxed);
             return Err(error);
@@ -256,13 +255,6 @@ impl OperationsDone {
         self.searches.add(&made.by_second);
         self.search_times.extend(made.times);
     }
-}
-
-/// A row of many.
-fn row(rows: &[u8], shape: VectorShape, number: u64) -> &[u8] {
-    let bytes = shape.row_bytes();
-    let start = number as usize * bytes;
-    rows.get(start..start + bytes).unwrap_or_default()
 }
 
 fn ended<T>(outcome: thread::Result<Result<T>>) -> Result<T> {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use pageway::lab::clock;
 use pageway::source::{IdSlice, VectorSlice};
 use pageway::{
-    BuildInput, BuildOptions, Durability, Effort, Error, ErrorKind, Index, MemoryWish, Metric,
-    OpenOptions, Progress, Queries, Result, SearchOptions, UpdateOptions, VectorShape, Writer,
+    BuildInput, BuildOptions, Durability, Effort, Error, ErrorKind, Index, MemoryWish, OpenOptions,
+    Progress, Result, SearchOptions, UpdateOptions, Writer,
 };
 
 use super::design::UpdateDesign;
@@ -18,17 +18,14 @@ use super::record::{
     durability_name,
 };
 use super::times::Latency;
+use crate::in_memory::InMemory;
 use crate::stream::{Found, Live, Ranking, RunbookStep, mean};
 
 /// What is changed and asked, and how.
 #[derive(Clone, Debug)]
 pub struct UpdateSuite<'d> {
-    /// Rows of the data, and queries of the same shape.
-    pub rows: &'d [u8],
-    /// Queries.
-    pub queries: &'d [u8],
-    /// Shape of both, and distance.
-    pub like: (VectorShape, Metric),
+    /// Rows and queries.
+    pub data: InMemory<'d>,
     /// Designs.
     pub designs: Vec<UpdateDesign>,
     /// Memory of searches; that of `build` where absent. And for updates.
@@ -82,7 +79,7 @@ impl UpdateSuite<'_> {
         progress: &dyn Progress,
         tell: &mut dyn FnMut(&UpdateStep) -> Result<()>,
     ) -> Result<UpdateSummary> {
-        let count = (self.rows.len() / self.like.0.row_bytes()) as u64;
+        let count = self.data.count();
         for (mix, _) in &self.rounds {
             let (inserts, deletes) = mix.within(&(0..self.operations.0));
             if self.first == 0 || self.first + inserts.end > count || deletes.end > self.first {
@@ -92,7 +89,7 @@ impl UpdateSuite<'_> {
                 )));
             }
         }
-        let ranking = Ranking::new((self.rows, self.queries), self.like, progress)?;
+        let ranking = Ranking::new(self.data, progress)?;
         let mut records = Vec::new();
         for (number, design) in self.designs.iter().enumerate() {
             let place = dir.join(format!("index-{number}"));
@@ -125,15 +122,15 @@ impl UpdateSuite<'_> {
     }
 
     fn build(&self, design: &UpdateDesign, dir: &Path, progress: &dyn Progress) -> Result<()> {
-        let (shape, metric) = self.like;
-        let rows = self.rows.get(..self.first as usize * shape.row_bytes());
-        let vectors = VectorSlice::new(rows.unwrap_or_default(), shape)?;
+        let rows = self.data.rows_of(0..self.first);
+        let vectors = VectorSlice::new(rows, self.data.shape)?;
         let ids: Vec<u64> = (0..self.first).collect();
         let ids = IdSlice(&ids);
-        let mut options = BuildOptions::default().with_preset(design.preset);
-        options.metric = metric;
-        options.memory = self.memory[0];
-        options.overrides = design.overrides;
+        let options = BuildOptions::default()
+            .with_preset(design.preset)
+            .with_metric(self.data.metric)
+            .with_memory(self.memory[0])
+            .with_overrides(design.overrides);
         let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
         Index::build(dir, &input, &options, progress).map(drop)
     }
@@ -193,9 +190,7 @@ impl<'c> Course<'c> {
         let (mix, durability) = self.round;
         let writer = suite.open(dir)?;
         let load = MixedLoad {
-            rows: suite.rows,
-            queries: suite.queries,
-            shape: suite.like.0,
+            data: suite.data,
             first: suite.first,
             mix,
             hands: suite.hands,
@@ -229,8 +224,7 @@ impl<'c> Course<'c> {
     fn ask(&self, writer: &Writer) -> Result<Found> {
         let k = self.suite.asking.0 as usize;
         let truth = self.ranking.among(&self.live, k, self.progress)?;
-        let queries = Queries::new(self.suite.queries, self.suite.like.0);
-        Found::by(writer.index(), &queries, &self.searching(), &truth)
+        Found::by(writer.index(), self.suite.data, &self.searching(), &truth)
     }
 
     fn round_name(&self) -> UpdateRound {
@@ -332,10 +326,11 @@ impl<'c> Course<'c> {
 
 #[cfg(test)]
 mod tests {
-    use pageway::{ElementType, NoProgress};
+    use pageway::NoProgress;
 
     use super::super::finding::FindingVerdict;
     use super::*;
+    use crate::in_memory::tests::{DIMENSION, MadeUp, of_bytes};
 
     fn hands(callers: usize, searchers: usize, reads: f64) -> Hands {
         Hands {
@@ -345,16 +340,14 @@ mod tests {
         }
     }
 
-    fn suite<'d>(data: (&'d [u8], &'d [u8]), shape: VectorShape, hands: Hands) -> UpdateSuite<'d> {
+    fn suite(data: InMemory<'_>, hands: Hands) -> UpdateSuite<'_> {
         let designs = [
             "freshdiskann",
             "odinann",
             "diskann+update=overwrite+repair=local",
         ];
         UpdateSuite {
-            rows: data.0,
-            queries: data.1,
-            like: (shape, Metric::L2),
+            data,
             designs: designs.map(|name| name.parse().unwrap()).into(),
             memory: [Some(MemoryWish::Bytes(4 << 20)), None],
             first: 600,
@@ -373,16 +366,10 @@ mod tests {
 
     #[test]
     fn designs_are_changed_and_searched_at_once() {
-        let shape = VectorShape {
-            dimension: 8,
-            element: ElementType::U8,
-        };
-        let mix = |at: u32| (at.wrapping_mul(2_654_435_769) >> 13) as u8;
-        let rows: Vec<u8> = (0..800 * 8).map(mix).collect();
-        let queries: Vec<u8> = (9000..9000 + 20 * 8).map(mix).collect();
+        let made_up = MadeUp::new(800, 20);
         for hands in [Hands::COUNTING, hands(3, 2, 0.0), hands(2, 0, 1.5)] {
             let root = tempfile::tempdir().unwrap();
-            let suite = suite((&rows, &queries), shape, hands);
+            let suite = suite(made_up.data(), hands);
             let mut told = Vec::new();
             let summary = suite.run(root.path(), &NoProgress, &mut |step| {
                 told.push(step.clone());
@@ -428,12 +415,8 @@ mod tests {
 
     #[test]
     fn too_few_rows_and_too_little_memory_are_told() {
-        let shape = VectorShape {
-            dimension: 8,
-            element: ElementType::U8,
-        };
         let rows = vec![7; 700 * 8];
-        let mut suite = suite((&rows, &rows[..80]), shape, Hands::COUNTING);
+        let mut suite = suite(of_bytes(&rows, &rows[..80], DIMENSION), Hands::COUNTING);
         let root = tempfile::tempdir().unwrap();
         let error = suite
             .run(root.path(), &NoProgress, &mut |_| Ok(()))

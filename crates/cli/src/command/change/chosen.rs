@@ -1,13 +1,13 @@
 //! Which rows a command changes: those of a file of ids or names, or those that match a filter.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
 use pageway::source::{IdRead, TextLines, TextRead, visit_names};
 use pageway::{Acknowledged, Error, Filter, Progress, Result, Which, Writer};
 
 use super::super::query::FilterArguments;
-use super::writer::{DurabilityWish, WriterArguments, add};
+use super::writer::{Done, DurabilityWish, WriterArguments, add};
 use crate::session::Session;
 use crate::system;
 
@@ -34,19 +34,35 @@ pub(super) struct ChosenRows {
     pub(super) durability: DurabilityWish,
 
     #[command(flatten)]
-    pub(super) writer: WriterArguments,
+    writer: WriterArguments,
 }
 
 /// The rows, opened.
-pub(super) enum OpenRows {
+enum OpenRows {
     Ids(Box<dyn IdRead>),
     Names(TextLines),
     Matching(Filter),
 }
 
 impl ChosenRows {
+    /// Changes the rows of an index, those before the wish to stop where there is one: then true.
+    pub(super) fn change(
+        &self,
+        index: &Path,
+        session: &Session,
+        act: &dyn Fn(&Writer, Which<'_>) -> Result<Acknowledged>,
+    ) -> Result<(Acknowledged, bool, Done)> {
+        let rows = self.open()?;
+        let writer = self.writer.open(index)?;
+        let started = system::now();
+        let (sum, cancelled) = rows.change(&writer, session, &|which| act(&writer, which))?;
+        let seconds = started.elapsed().as_secs_f64();
+        let done = Done::close(writer, seconds, &session.progress)?;
+        Ok((sum, cancelled, done))
+    }
+
     /// Opens the files that tell which.
-    pub(super) fn open(&self) -> Result<OpenRows> {
+    fn open(&self) -> Result<OpenRows> {
         if let Some(path) = &self.ids {
             return system::open_ids(path).map(OpenRows::Ids);
         }
@@ -60,7 +76,7 @@ impl ChosenRows {
 
 impl OpenRows {
     /// Changes the rows, batch by batch, or those before the wish to stop: then true.
-    pub(super) fn change(
+    fn change(
         &self,
         writer: &Writer,
         session: &Session,

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pageway::{Result, Which};
+use pageway::{ErrorKind, Result};
 use serde::Serialize;
 
 use super::chosen::ChosenRows;
-use super::writer::{Done, exit_code};
+use super::writer::Done;
 use crate::output::Outcome;
 use crate::session::Session;
-use crate::system;
 use crate::text::{self, Facts};
 
 const EXAMPLES: &str = "\
@@ -50,21 +49,17 @@ struct DeleteReport {
 impl DeleteArguments {
     /// Deletes.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let rows = self.rows.open()?;
-        let writer = self.rows.writer.open(&self.index)?;
-        let started = system::now();
-        let remove = |which: Which<'_>| writer.delete_rows(which, self.rows.durability.0);
-        let (sum, cancelled) = rows.change(&writer, session, &remove)?;
-        let seconds = started.elapsed().as_secs_f64();
+        let (sum, cancelled, done) = self.rows.change(&self.index, session, &|writer, which| {
+            writer.delete_rows(which, self.rows.durability.0)
+        })?;
         let deleted = DeleteReport {
             deleted: sum.deleted,
             absent: sum.absent,
             cancelled,
-            done: Done::close(writer, seconds, &session.progress)?,
+            done,
         };
-        let mut outcome = Outcome::new(self.describe(&deleted), &deleted)?;
-        outcome.exit_code = exit_code(deleted.cancelled);
-        Ok(outcome)
+        let outcome = Outcome::new(self.describe(&deleted), &deleted)?;
+        Ok(outcome.failed_if(cancelled, ErrorKind::Cancelled))
     }
 
     fn describe(&self, deleted: &DeleteReport) -> String {

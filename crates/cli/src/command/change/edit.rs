@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pageway::{Edit, Error, FieldPath, Result, Which, read_document};
+use pageway::{Edit, Error, ErrorKind, FieldPath, Result, Which, read_document};
 use serde::Serialize;
 
 use super::chosen::ChosenRows;
-use super::writer::{Done, exit_code};
+use super::writer::Done;
 use crate::output::Outcome;
 use crate::session::Session;
-use crate::system;
 use crate::text::{self, Facts};
 
 const SET_EXAMPLES: &str = "\
@@ -122,27 +121,22 @@ impl UnsetArguments {
 
 /// Changes rows.
 fn run(rows: &ChosenRows, index: &Path, edit: &Edit, session: &Session) -> Result<Outcome> {
-    let opened = rows.open()?;
-    let writer = rows.writer.open(index)?;
-    let started = system::now();
-    let change = |which: Which<'_>| writer.edit_attributes(which, edit, rows.durability.0);
-    let (sum, cancelled) = opened.change(&writer, session, &change)?;
-    let seconds = started.elapsed().as_secs_f64();
+    let (sum, cancelled, done) = rows.change(index, session, &|writer, which| {
+        writer.edit_attributes(which, edit, rows.durability.0)
+    })?;
     let report = EditReport {
         changed: sum.changed,
         absent: sum.absent,
         cancelled,
-        done: Done::close(writer, seconds, &session.progress)?,
+        done,
     };
     let absent = Facts::new().fact("no row had", format!("{} of the ids", report.absent));
     let words = format!(
         "Changed the attributes of {} rows of {} in {}.\n\n{}",
         text::count(report.changed),
         index.display(),
-        text::seconds(seconds),
+        text::seconds(report.done.seconds),
         report.done.add_to(absent).render()
     );
-    let mut outcome = Outcome::new(words, &report)?;
-    outcome.exit_code = exit_code(cancelled);
-    Ok(outcome)
+    Ok(Outcome::new(words, &report)?.failed_if(cancelled, ErrorKind::Cancelled))
 }

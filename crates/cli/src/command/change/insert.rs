@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pageway::source::{BLOCK_BYTES, IdRead, RowBlocks, TextLines, TextPart, TextRead};
-use pageway::{Acknowledged, Error, Progress, Result, Rows, VectorRead, Writer};
+use pageway::{Acknowledged, Error, ErrorKind, Progress, Result, Rows, VectorRead, Writer};
 use pageway_formats::Wish;
 use serde::Serialize;
 
-use super::writer::{Done, DurabilityWish, WriterArguments, add, exit_code};
+use super::writer::{Done, DurabilityWish, WriterArguments, add};
 use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
@@ -157,9 +157,8 @@ impl InsertArguments {
             cancelled: rows < vectors.count(),
             done: Done::close(writer, seconds, &session.progress)?,
         };
-        let mut outcome = Outcome::new(self.describe(&inserted), &inserted)?;
-        outcome.exit_code = exit_code(inserted.cancelled);
-        Ok(outcome)
+        let outcome = Outcome::new(self.describe(&inserted), &inserted)?;
+        Ok(outcome.failed_if(inserted.cancelled, ErrorKind::Cancelled))
     }
 
     /// What to read of the data; rows may wait beside the index.

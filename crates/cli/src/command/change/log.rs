@@ -31,12 +31,10 @@ impl LogArguments {
     /// Describes.
     pub(crate) fn run(&self) -> Result<Outcome> {
         let changes = pageway::describe_changes(&self.index)?;
-        let mut outcome = Outcome::new(self.describe(changes.as_ref()), &changes)?;
+        let outcome = Outcome::new(self.describe(changes.as_ref()), &changes)?;
         let log = changes.and_then(|changes| changes.log);
-        if log.is_some_and(|log| log.damage.is_some()) {
-            outcome.exit_code = ErrorKind::Corrupt.exit_code();
-        }
-        Ok(outcome)
+        let is_damaged = log.is_some_and(|log| log.damage.is_some());
+        Ok(outcome.failed_if(is_damaged, ErrorKind::Corrupt))
     }
 
     fn describe(&self, changes: Option<&ChangeSummary>) -> String {
@@ -71,16 +69,13 @@ pub(crate) fn describe_state(facts: Facts, changes: &ChangeSummary, log: &LogSum
     } else {
         "open: its writer runs, or crashed"
     };
-    let facts = facts
+    facts
         .fact("last record", text::count(log.last))
         .fact(
             "in files",
             format!("up to record {}", text::count(changes.floor)),
         )
         .fact("to be replayed", replay)
-        .fact("end", end);
-    match &log.damage {
-        Some(damage) => facts.fact("DAMAGED", damage.as_str()),
-        None => facts,
-    }
+        .fact("end", end)
+        .known("DAMAGED", log.damage.as_deref())
 }

@@ -154,25 +154,16 @@ impl Done {
             format_bytes(self.work.bytes_written),
             format_bytes(self.work.log_bytes)
         );
-        let facts = facts
+        let peak = self.peak_memory_bytes;
+        let peak = peak.map(|peak| format!("peak {}", format_bytes(peak)));
+        facts
             .fact("rows", rows)
             .fact("work", work)
-            .fact("log", format!("record {}, durable", text::count(self.lsn)));
-        let facts = match self.peak_memory_bytes {
-            Some(peak) => facts.fact("memory", format!("peak {}", format_bytes(peak))),
-            None => facts,
-        };
-        let refusals = [
-            ("not flushed", &self.flush_refused),
-            ("not merged", &self.merge_refused),
-            ("not in place", &self.patch_refused),
-        ];
-        refusals
-            .into_iter()
-            .fold(facts, |facts, (what, refused)| match refused {
-                Some(why) => facts.fact(what, why.as_str()),
-                None => facts,
-            })
+            .fact("log", format!("record {}, durable", text::count(self.lsn)))
+            .known("memory", peak)
+            .known("not flushed", self.flush_refused.as_deref())
+            .known("not merged", self.merge_refused.as_deref())
+            .known("not in place", self.patch_refused.as_deref())
     }
 }
 
@@ -201,15 +192,6 @@ pub(super) fn add(sum: &mut Acknowledged, one: Acknowledged) {
     sum.absent += one.absent;
     sum.first_id = sum.first_id.or(one.first_id);
     (sum.lsn, sum.durable) = (one.lsn, one.durable);
-}
-
-/// Exit code of a change that stopped before its end, or reached it.
-pub(super) fn exit_code(cancelled: bool) -> u8 {
-    if cancelled {
-        ErrorKind::Cancelled.exit_code()
-    } else {
-        0
-    }
 }
 
 #[cfg(test)]

@@ -148,7 +148,7 @@ impl Axis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::latency::LatencyUs;
+    use pageway_shell::trace::LatencyUs;
 
     fn reading(target: Option<f32>, recall: f64, qps: f64) -> Reading {
         let latency_us = LatencyUs {

@@ -3,10 +3,10 @@
 use pageway::{Effort, ErrorKind, Index, Progress, Quiet, Result, SearchOptions, VectorRead};
 use serde::Serialize;
 
-use crate::latency::LatencyUs;
 use crate::session::Session;
 use crate::text::{self, Table};
 use crate::workload::{Reference, Searched, Workload};
+use pageway_shell::trace::LatencyUs;
 
 /// Neighbours per query.
 pub(super) const K: u32 = 10;

@@ -75,18 +75,13 @@ impl OpenReport {
 
     /// The report for people.
     pub(super) fn describe(&self, index: &Path) -> String {
-        let mut facts = Facts::new()
+        let told = |times: &Option<TimesMs>| times.as_ref().map(TimesMs::describe);
+        let facts = Facts::new()
             .fact("opening", self.load_ms.describe())
-            .fact("first opening", milliseconds(self.first_load_ms));
-        if let Some(times) = &self.switch_ms {
-            facts = facts.fact("switching", times.describe());
-        }
-        if let Some(times) = &self.first_answer_ms {
-            facts = facts.fact("first answer", times.describe());
-        }
-        if let Some(bytes) = self.first.describe() {
-            facts = facts.fact("bytes", bytes);
-        }
+            .fact("first opening", milliseconds(self.first_load_ms))
+            .known("switching", told(&self.switch_ms))
+            .known("first answer", told(&self.first_answer_ms))
+            .known("bytes", self.first.describe());
         format!(
             "Opened {}, {} vectors, {} times.\n\n{}",
             index.display(),

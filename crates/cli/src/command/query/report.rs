@@ -220,16 +220,10 @@ impl Report {
             Quality::Nearest(nearest) => (String::new(), nearest.facts()),
             Quality::Within(within) => (format!(" within {}", within.radius), within.facts()),
         };
-        let mut facts = filter_facts(self.filter, facts);
-        let requests = [
-            ("at open", self.requests_at_open),
-            ("searches", self.requests),
-        ];
-        for (when, requests) in requests {
-            if let Some(requests) = requests {
-                facts = facts.fact(when, requests.describe());
-            }
-        }
+        let told = |requests: Option<Requests>| requests.map(|requests| requests.describe());
+        let facts = filter_facts(self.filter, facts)
+            .known("at open", told(self.requests_at_open))
+            .known("searches", told(self.requests));
         format!(
             "{} queries{within} on {} in {}.\n\n{}",
             text::count(self.queries),
@@ -252,14 +246,10 @@ fn filter_facts(filter: Option<FilterReport>, facts: Facts) -> Facts {
         filter.scan_cost,
         filter.spent_cost
     );
-    let facts = match filter.rescued {
-        0 => facts,
-        rescued => facts.fact(
-            "walks given up",
-            format!("{}: scanned", text::count(rescued as u64)),
-        ),
-    };
+    let rescued = text::count(filter.rescued as u64);
+    let rescued = (filter.rescued > 0).then(|| format!("{rescued}: scanned"));
     facts
+        .known("walks given up", rescued)
         .fact("rows that match", text::count(filter.matches))
         .fact("searched by", costs)
 }
@@ -286,10 +276,7 @@ impl Nearest {
 
     fn facts(&self) -> Facts {
         let facts = Facts::new().fact(format!("recall@{}", self.k), self.describe());
-        match &self.warning {
-            Some(warning) => facts.fact("warning", warning.clone()),
-            None => facts,
-        }
+        facts.known("warning", self.warning.clone())
     }
 
     fn describe(&self) -> String {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pageway::{Index, Result};
-use pageway_shell::trace::{Header, LatencyUs, Measured, QueryWork, Settings, Subject, Trace};
+use pageway_shell::trace::{Header, Measured, QueryWork, Settings, Subject, Trace};
 
 use crate::picture;
 use crate::system;
@@ -90,11 +90,7 @@ fn header((index, k): (&Index, u32), searched: &Searched) -> Result<Header> {
     let measured = Measured {
         queries: run.queries,
         qps: run.queries_per_second(),
-        latency_us: LatencyUs {
-            mean: run.latency.mean,
-            p50: run.latency.p50,
-            p99: run.latency.p99,
-        },
+        latency_us: run.latency,
         recall: searched.recall,
         expected_recall: searched.expected_recall,
         reads_per_query: run.per_query(totals.reads),

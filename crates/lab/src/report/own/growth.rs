@@ -100,10 +100,7 @@ pub(super) fn carried_on(sight: Sight<'_>, row: &FigureRow, records: &[&Record])
         let values = Values {
             over: sizes
                 .iter()
-                .map(|rows| Key {
-                    text: number::thousands(*rows),
-                    number: Some(*rows),
-                })
+                .map(|rows| Key::number(number::thousands(*rows), *rows))
                 .collect(),
             series: laws
                 .iter()

@@ -58,12 +58,11 @@ pub(super) fn refused_when_small(sight: Sight<'_>, records: &[&Record]) -> Vec<C
         let many = method::dimensions(&records).is_some_and(|many| many >= HIGH_DIMENSIONS);
         let mut refused = failed.clone();
         refused.retain(|record| record.data == data);
-        let designs = group::by_design(&refused);
-        let names: Vec<&str> = designs.iter().map(|(design, _)| *design).collect();
-        let names = if names.is_empty() {
+        let designs = group::designs(&refused);
+        let names = if designs.is_empty() {
             "none".to_owned()
         } else {
-            names.join(", ")
+            designs.join(", ")
         };
         many.then(|| {
             (

@@ -71,13 +71,7 @@ fn stacked(
         (part.0.to_owned(), designs.iter().map(of).collect())
     };
     let values = Values {
-        over: designs
-            .iter()
-            .map(|(design, _)| Key {
-                text: (*design).to_owned(),
-                number: None,
-            })
-            .collect(),
+        over: designs.iter().map(|(name, _)| Key::name(*name)).collect(),
         series: parts.iter().map(cells).collect(),
     };
     let blank = Figure {

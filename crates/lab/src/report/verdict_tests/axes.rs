@@ -169,20 +169,11 @@ fn refining_half_may_lose_little() {
 #[test]
 fn most_designs_are_more_than_half() {
     let of = |gains: &[(&str, f64)]| {
-        let mut records = Vec::new();
-        for (design, gain) in gains {
-            records.extend(speeds(
-                "page_size",
-                &[(design, 100.0)],
-                &[("page_size", 4096.0)],
-            ));
-            records.extend(speeds(
-                "page_size",
-                &[(design, 100.0 * gain)],
-                &[("page_size", 16384.0)],
-            ));
-        }
-        verdict(records, "Queries per second fall as pages grow")
+        let sizes = [4096.0, 16384.0];
+        let steps = gains.iter();
+        let records =
+            steps.flat_map(|(design, gain)| step("page_size", design, "page_size", sizes, *gain));
+        verdict(records.collect(), "Queries per second fall as pages grow")
     };
     assert_eq!(
         of(&[("diskann", 0.5), ("gorgeous", 0.5), ("pipeann", 1.5)]),

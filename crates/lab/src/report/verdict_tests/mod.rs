@@ -54,6 +54,15 @@ fn speeds(experiment: &str, designs: &[(&str, f64)], axes: &[(&str, f64)]) -> Ve
         .collect()
 }
 
+/// Speeds of a design at two values of a setting: 100 at the first, so many times as much at the
+/// other.
+fn step(experiment: &str, design: &str, axis: &str, ends: [f64; 2], times: f64) -> Vec<Record> {
+    let speeds = ends.into_iter().zip([100.0, 100.0 * times]);
+    speeds
+        .flat_map(|(value, qps)| self::speeds(experiment, &[(design, qps)], &[(axis, value)]))
+        .collect()
+}
+
 /// A claim about two designs, of which the first is `ours` and the other 100.
 fn against(
     experiment: &str,

@@ -125,12 +125,7 @@ fn the_least_memory_that_reaches_a_recall_decides() {
     };
     assert_eq!([0.02, 0.05, 0.10].map(of), [Differs, Differs, Agrees]);
     let speed = |share: f64| {
-        let mut records = speeds("memory", &[("diskann", 100.0)], &[("memory_ratio", 0.3)]);
-        records.extend(speeds(
-            "memory",
-            &[("diskann", 100.0 * share)],
-            &[("memory_ratio", 0.1)],
-        ));
+        let records = step("memory", "diskann", "memory_ratio", [0.3, 0.1], share);
         verdict(records, "With memory for 10 % of the raw vectors DiskANN")
     };
     assert_eq!([0.1, 0.3].map(speed), [Agrees, Differs]);

@@ -74,28 +74,16 @@ fn codes_in_memory_are_to_be_faster_by_so_much_and_no_more() {
 
 #[test]
 fn a_step_of_one_design_is_judged_on_both_sides() {
-    let of = |design: &str, axis: &str, [from, to]: [f64; 2], claim: &str, times: f64| {
-        let mut records = speeds(
-            if axis == "page_size" { axis } else { "memory" },
-            &[(design, 100.0)],
-            &[(axis, from)],
-        );
-        let experiment = records[0].experiments[0].clone();
-        records.extend(speeds(
-            &experiment,
-            &[(design, 100.0 * times)],
-            &[(axis, to)],
-        ));
-        verdict(records, claim)
-    };
     let pages = |times| {
-        let claim = "Starling gains from 16 KiB pages";
-        of("starling", "page_size", [8192.0, 16384.0], claim, times)
+        let sizes = [8192.0, 16384.0];
+        let records = step("page_size", "starling", "page_size", sizes, times);
+        verdict(records, "Starling gains from 16 KiB pages")
     };
     assert_eq!([0.9, 1.1].map(pages), [Differs, Agrees]);
     let memory = |times| {
+        let records = step("memory", "pageann", "memory_ratio", [0.3, 0.1], times);
         let claim = "With memory for 10 % of the raw vectors PageANN keeps";
-        of("pageann", "memory_ratio", [0.3, 0.1], claim, times)
+        verdict(records, claim)
     };
     assert_eq!([0.79, 0.81].map(memory), [Differs, Agrees]);
 }
@@ -130,20 +118,12 @@ fn what_a_query_does_is_compared_among_codes_in_memory() {
 
 #[test]
 fn beams_gain_within_what_was_published() {
-    let of = |from: f64, to: f64, gain: f64, claim: &str| {
-        let mut records = speeds("beam", &[("diskann", 100.0)], &[("beam", from)]);
-        records.extend(speeds(
-            "beam",
-            &[("diskann", 100.0 * gain)],
-            &[("beam", to)],
-        ));
-        verdict(records, claim)
-    };
-    let first = |gain| of(1.0, 4.0, gain, "At recall 0.95 a beam width of 4");
+    let of = |ends, gain, claim| verdict(step("beam", "diskann", "beam", ends, gain), claim);
+    let first = |gain| of([1.0, 4.0], gain, "At recall 0.95 a beam width of 4");
     assert_eq!([2.7, 3.0, 3.5].map(first), [Differs, Agrees, Differs]);
-    let second = |gain| of(4.0, 8.0, gain, "From a beam width of 4 to 8");
+    let second = |gain| of([4.0, 8.0], gain, "From a beam width of 4 to 8");
     assert_eq!([1.4, 1.5, 1.8].map(second), [Differs, Agrees, Differs]);
-    let last = |gain| of(16.0, 32.0, gain, "From a beam width of 16 to 32");
+    let last = |gain| of([16.0, 32.0], gain, "From a beam width of 16 to 32");
     assert_eq!([0.9, 1.1, 1.2].map(last), [Agrees, Agrees, Differs]);
 }
 
@@ -176,12 +156,7 @@ fn computing_and_waiting_are_judged_on_both_sides() {
 #[test]
 fn threads_add_half_of_a_thread_at_least() {
     let of = |gain: f64| {
-        let mut records = speeds("threads", &[("diskann", 100.0)], &[("threads", 1.0)]);
-        records.extend(speeds(
-            "threads",
-            &[("diskann", 100.0 * gain)],
-            &[("threads", 4.0)],
-        ));
+        let records = step("threads", "diskann", "threads", [1.0, 4.0], gain);
         verdict(records, "With all threads the speed is at least half")
     };
     assert_eq!([1.9, 2.1].map(of), [Differs, Agrees]);
