@@ -1,6 +1,6 @@
-//! Runs every Rust test: test programs beside each other, one per processor, then the examples of
-//! the documentation. `cargo test` runs one program after the other, and most end with one long
-//! test. A program that does not end is killed and named.
+//! Runs every Rust test: test programs beside each other, one per processor, and beside them the
+//! examples of the documentation. `cargo test` runs one program after the other, and most end with
+//! one long test. A program that does not end is killed and named.
 
 #![expect(
     clippy::disallowed_methods,
@@ -9,6 +9,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Mutex;
@@ -20,6 +21,15 @@ struct Program {
     name: String,
     path: PathBuf,
     package: PathBuf,
+}
+
+impl Program {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.current_dir(&self.package);
+        command.env("CARGO_MANIFEST_DIR", &self.package);
+        command
+    }
 }
 
 /// How a program ended.
@@ -43,9 +53,13 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
         return ExitCode::FAILURE;
     };
     let built = start.elapsed();
+    // What takes long comes first, lest it runs alone at the end.
     programs.sort_by_key(|program| !program.package.ends_with("suites"));
-    let mut ended = run_all(programs);
-    ended.push(documentation(arguments));
+    let documentation = ("documentation".to_owned(), documentation(arguments));
+    let programs = programs
+        .into_iter()
+        .map(|one| (one.name.clone(), one.command()));
+    let mut ended = run_all(iter::once(documentation).chain(programs));
     report(&mut ended, built, start.elapsed())
 }
 
@@ -54,12 +68,24 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
 fn cargo_test(arguments: &[String]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.arg("test");
+    forget_package(&mut command);
     let names = |argument: &String| argument == "-p" || argument.starts_with("--package");
     if !arguments.iter().any(names) {
         command.arg("--workspace");
     }
     command.args(arguments);
     command
+}
+
+/// What cargo tells this program of its package is nothing to what it runs: build scripts that look
+/// at it would run again, and all that depends on them be compiled again.
+fn forget_package(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let starts = |start| name.to_str().is_some_and(|name| name.starts_with(start));
+        if starts("CARGO_MANIFEST_") || starts("CARGO_PKG_") {
+            command.env_remove(name);
+        }
+    }
 }
 
 fn build(arguments: &[String]) -> Option<Vec<Program>> {
@@ -95,13 +121,13 @@ fn text(message: &str, key: &str) -> Option<String> {
     Some(rest.split_once('"')?.0.to_owned())
 }
 
-/// Every program, as many at a time as there are processors.
-fn run_all(programs: Vec<Program>) -> Vec<Ended> {
-    let (queue, ended) = (Mutex::new(programs.into_iter()), Mutex::new(Vec::new()));
+/// Every command, as many at a time as there are processors.
+fn run_all(commands: impl Iterator<Item = (String, Command)> + Send) -> Vec<Ended> {
+    let (queue, ended) = (Mutex::new(commands), Mutex::new(Vec::new()));
     let next = || queue.lock().ok()?.next();
     let work = || {
-        while let Some(program) = next() {
-            let done = run_one(&program);
+        while let Some((name, command)) = next() {
+            let done = watch(name, command);
             if let Ok(mut ended) = ended.lock() {
                 ended.push(done);
             }
@@ -115,17 +141,10 @@ fn run_all(programs: Vec<Program>) -> Vec<Ended> {
     ended.into_inner().unwrap_or_default()
 }
 
-fn run_one(program: &Program) -> Ended {
-    let mut command = Command::new(&program.path);
-    command.current_dir(&program.package);
-    command.env("CARGO_MANIFEST_DIR", &program.package);
-    watch(program.name.clone(), command)
-}
-
-fn documentation(arguments: &[String]) -> Ended {
+fn documentation(arguments: &[String]) -> Command {
     let mut command = cargo_test(arguments);
     command.args(["--doc", "--no-fail-fast", "--quiet"]);
-    watch("documentation".to_owned(), command)
+    command
 }
 
 /// Runs a command, and shows what it printed if it fails.
@@ -240,6 +259,20 @@ mod tests {
         let (passed, printed) =
             run_within(4 * GLANCE, shell("echo long; exec sleep 600")).expect("a shell");
         assert!(!passed && printed.starts_with("long\n\nkilled after"));
+    }
+
+    #[test]
+    fn cargo_hears_nothing_of_this_package() {
+        let command = cargo_test(&[]);
+        let removed: Vec<_> = command
+            .get_envs()
+            .filter(|(_, value)| value.is_none())
+            .map(|(name, _)| name.to_string_lossy().into_owned())
+            .collect();
+        for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME"] {
+            let is_told = std::env::var_os(name).is_some();
+            assert_eq!(removed.iter().any(|one| one == name), is_told, "{name}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use common::{Place, clustered};
+use pageway_testkit::cargo;
 use serde_json::Value;
 
 const INVALID: i32 = 2;
@@ -59,7 +60,7 @@ list_size = [20]
 /// compiled once.
 fn place() -> Place {
     static BUILT: LazyLock<bool> = LazyLock::new(|| {
-        let mut build = Command::new(env!("CARGO"));
+        let mut build = cargo();
         build.args([
             "test",
             "--quiet",

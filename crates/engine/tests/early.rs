@@ -8,6 +8,7 @@
 mod common;
 
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use common::{Rows, smallest_that_works};
@@ -19,14 +20,33 @@ use pageway::{
 const DIMENSION: u32 = 192;
 const QUERIES: usize = 80;
 
-/// Builds with less and less memory: the first index that walks, and the first that scans, of those
-/// that read most of their answers at the end, and early.
-fn forms(base: &Rows, queries: &Rows) -> [tempfile::TempDir; 2] {
-    ["resident", "clustered"].map(|form| {
-        let memory = (0..24).map(|step| 2_600_000 - 80_000 * step);
-        let mut built = memory.filter_map(|memory| built(base, (form, memory)));
-        built.find(|dir| reads_most(dir.path(), queries)).unwrap()
+const FORMS: [&str; 2] = ["resident", "clustered"];
+
+fn base() -> Rows {
+    Rows::clustered(4000, DIMENSION, ElementType::F32, 1)
+}
+
+fn queries() -> Rows {
+    Rows::clustered(QUERIES, DIMENSION, ElementType::F32, 2)
+}
+
+/// Memory of the first build, of those with less and less of it, that walks, and of the first that
+/// scans, which reads most of its answers at the end, and early.
+static MEMORY: LazyLock<[u64; 2]> = LazyLock::new(|| {
+    let (base, queries) = (base(), queries());
+    FORMS.map(|form| {
+        let mut memory = (0..24).map(|step| 2_600_000 - 80_000 * step);
+        let reads_most = |memory: &u64| {
+            let dir = built(&base, (form, *memory));
+            dir.is_some_and(|dir| reads_most(dir.path(), &queries))
+        };
+        memory.find(reads_most).unwrap()
     })
+});
+
+/// Those two indexes.
+fn forms(base: &Rows) -> [tempfile::TempDir; 2] {
+    [0, 1].map(|at| built(base, (FORMS[at], MEMORY[at])).unwrap())
 }
 
 fn built(base: &Rows, (form, memory): (&str, u64)) -> Option<tempfile::TempDir> {
@@ -96,9 +116,8 @@ const EFFORTS: [Effort; 2] = [Effort::ListSize(40), Effort::Recall(0.95)];
 
 #[test]
 fn a_query_that_has_its_thread_for_itself_reads_early_and_answers_the_same() {
-    let base = Rows::clustered(4000, DIMENSION, ElementType::F32, 1);
-    let queries = Rows::clustered(QUERIES, DIMENSION, ElementType::F32, 2);
-    let forms = forms(&base, &queries);
+    let queries = queries();
+    let forms = forms(&base());
     for (dir, name) in forms.iter().zip(["walk", "scan"]) {
         let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
         for effort in EFFORTS {
@@ -138,10 +157,9 @@ fn a_query_that_has_its_thread_for_itself_reads_early_and_answers_the_same() {
 
 #[test]
 fn the_largest_of_several_segments_is_read_early_among_dead_rows_too() {
-    let base = Rows::clustered(4000, DIMENSION, ElementType::F32, 1);
     let more = Rows::clustered(600, DIMENSION, ElementType::F32, 3);
-    let queries = Rows::clustered(QUERIES, DIMENSION, ElementType::F32, 2);
-    for dir in forms(&base, &queries) {
+    let queries = queries();
+    for dir in forms(&base()) {
         let open = (OpenOptions::default(), UpdateOptions::default());
         let writer = Writer::open(dir.path(), &open.0, &open.1).unwrap();
         let rows = pageway::Rows::new(&more.bytes, more.shape);

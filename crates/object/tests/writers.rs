@@ -26,7 +26,7 @@ use pageway_object::{
     SharedRecord, place_of,
 };
 
-const TRIALS: u64 = 1000;
+const TRIALS: u64 = 400;
 const WRITERS: u64 = 3;
 const ROUNDS: u64 = 4;
 const TERM: Duration = Duration::from_millis(100);

@@ -1,7 +1,8 @@
 //! The program that suites run, and kill.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use pageway_testkit::cargo;
 
 /// The command: that in `PAGEWAY_BIN`, or that which a test of the whole workspace builds, and
 /// built here when only a suite was.
@@ -12,14 +13,15 @@ pub fn program() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(Path::parent).unwrap();
     let path = profile.join("pageway");
-    let mut build = Command::new(env!("CARGO"));
+    let mut build = cargo();
     let name = if profile.ends_with("release") {
         "release"
     } else {
         "test"
     };
-    // No package is named: the features, and so what is there already, are those of all of them.
-    build.args(["build", "--quiet", "--bin", "pageway", "--profile", name]);
+    // Of all packages: the features, and so what is there already, are those of all of them.
+    build.args(["build", "--quiet", "--workspace", "--bin", "pageway"]);
+    build.args(["--profile", name]);
     build.arg("--target-dir").arg(profile.parent().unwrap());
     build.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     assert!(

@@ -95,25 +95,20 @@ impl Rows {
     }
 
     pub fn values(&self, row: usize) -> Vec<f64> {
-        if self.shape.element == ElementType::Bit {
-            let bits = |byte: &u8| (0..8).rev().map(|at| f64::from(byte >> at & 1)).collect();
-            return self
-                .row(row)
-                .iter()
-                .flat_map(|byte| -> Vec<f64> { bits(byte) })
-                .collect();
+        let row = self.row(row);
+        match self.shape.element {
+            ElementType::F32 => decoded(row, |bytes| f64::from(f32::from_le_bytes(bytes))),
+            ElementType::F16 => decoded(row, |bytes| half::f16::from_le_bytes(bytes).to_f64()),
+            ElementType::Bf16 => decoded(row, |bytes| half::bf16::from_le_bytes(bytes).to_f64()),
+            ElementType::U8 => decoded(row, |[byte]| f64::from(byte)),
+            ElementType::I8 => decoded(row, |[byte]| f64::from(byte as i8)),
+            ElementType::Bit => {
+                let bits = |byte: &u8| (0..8).rev().map(|at| f64::from(byte >> at & 1)).collect();
+                row.iter()
+                    .flat_map(|byte| -> Vec<f64> { bits(byte) })
+                    .collect()
+            }
         }
-        self.row(row)
-            .chunks(self.shape.element.bytes_of(1))
-            .map(|bytes| match self.shape.element {
-                ElementType::F32 => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
-                ElementType::F16 => half::f16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
-                ElementType::Bf16 => half::bf16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
-                ElementType::U8 => f64::from(bytes[0]),
-                ElementType::I8 => f64::from(bytes[0] as i8),
-                ElementType::Bit => unreachable!("bits come in bytes"),
-            })
-            .collect()
     }
 
     pub fn build(&self, dir: &Path, options: &BuildOptions) -> Result<BuildReport> {
@@ -132,6 +127,12 @@ fn push(bytes: &mut Vec<u8>, element: ElementType, value: f32) {
         ElementType::I8 => bytes.push(value.clamp(-128.0, 127.0) as i8 as u8),
         ElementType::Bit => unreachable!("bits come in bytes"),
     }
+}
+
+/// The numbers of a row, of `N` bytes each.
+fn decoded<const N: usize>(row: &[u8], value: impl Fn([u8; N]) -> f64) -> Vec<f64> {
+    let (numbers, _) = row.as_chunks::<N>();
+    numbers.iter().map(|bytes| value(*bytes)).collect()
 }
 
 /// The distance by its definition, in double precision.
@@ -160,8 +161,13 @@ pub fn nearest(base: &Rows, queries: &Rows, query: usize, k: usize, metric: Metr
     let mut all: Vec<(f64, u64)> = (0..base.count())
         .map(|row| (distance(&target, &base.values(row), metric), row as u64))
         .collect();
-    all.sort_by(|a, b| a.partial_cmp(b).unwrap());
-    all.into_iter().take(k).map(|(_, row)| row).collect()
+    let by_distance = |a: &(f64, u64), b: &(f64, u64)| a.partial_cmp(b).unwrap();
+    if k < all.len() {
+        all.select_nth_unstable_by(k, by_distance);
+        all.truncate(k);
+    }
+    all.sort_by(by_distance);
+    all.into_iter().map(|(_, row)| row).collect()
 }
 
 /// The memory that a refusal names.

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 /// Time from the first byte of a head to its last.
-const HEAD_TIME: Duration = Duration::from_secs(5);
+pub(super) const HEAD_TIME: Duration = Duration::from_secs(5);
 
 /// Whether what comes belongs to a head, or to a request that is being answered.
 #[derive(Default)]
@@ -36,15 +36,18 @@ impl HeadTurn {
 pub(super) struct HeadWatch<S> {
     stream: S,
     turn: Arc<HeadTurn>,
+    /// From the first byte of a head to its last.
+    most: Duration,
     /// When the head that has begun must be there.
     until: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> HeadWatch<S> {
-    pub(super) fn new(stream: S, turn: Arc<HeadTurn>) -> Self {
+    pub(super) fn new(stream: S, turn: Arc<HeadTurn>, most: Duration) -> Self {
         Self {
             stream,
             turn,
+            most,
             until: None,
         }
     }
@@ -64,7 +67,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadWatch<S> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut own.stream).poll_read(context, buffer);
         if is_head && own.until.is_none() && buffer.filled().len() > before {
-            own.until = Some(Box::pin(sleep(HEAD_TIME)));
+            own.until = Some(Box::pin(sleep(own.most)));
         }
         let is_late = |until: &mut Pin<Box<Sleep>>| until.as_mut().poll(context).is_ready();
         if own.until.as_mut().is_some_and(is_late) {
@@ -112,16 +115,19 @@ mod tests {
 
     use super::*;
 
+    /// Short, as the test waits for it.
+    const MOST: Duration = Duration::from_millis(100);
+
     #[test]
     fn a_head_that_has_begun_ends_soon_and_a_rest_may_last() {
         let mut runtime = Builder::new_current_thread();
-        let runtime = runtime.enable_all().start_paused(true).build().unwrap();
+        let runtime = runtime.enable_all().build().unwrap();
         runtime.block_on(async {
             let (mut client, server) = duplex(64);
             let turn = Arc::new(HeadTurn::default());
-            let mut watched = HeadWatch::new(server, Arc::clone(&turn));
+            let mut watched = HeadWatch::new(server, Arc::clone(&turn), MOST);
             let mut part = [0; 8];
-            let mut rest = async || timeout(4 * HEAD_TIME, watched.read(&mut part)).await;
+            let mut rest = async || timeout(4 * MOST, watched.read(&mut part)).await;
             assert!(rest().await.is_err(), "nothing has begun");
             client.write_all(b"GET").await.unwrap();
             assert_eq!(rest().await.unwrap().unwrap(), 3);

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-use super::head::{HeadTurn, HeadWatch};
+use super::head::{HEAD_TIME, HeadTurn, HeadWatch};
 use super::tls::Tls;
 
 /// Connections at the same time.
@@ -148,7 +148,10 @@ fn connection(
         .timer(TokioTimer::new())
         .header_read_timeout(REST_TIME)
         .max_buf_size(2 * HEAD_BYTES)
-        .serve_connection(TokioIo::new(HeadWatch::new(stream, turn)), service)
+        .serve_connection(
+            TokioIo::new(HeadWatch::new(stream, turn, HEAD_TIME)),
+            service,
+        )
 }
 
 /// Takes slashes off the end of a path.
