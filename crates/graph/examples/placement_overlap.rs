@@ -60,7 +60,7 @@ fn main() {
             seed: 1,
         };
         let start = Instant::now();
-        let order = place(&graph, &set, &spec, &pool, &NoProgress).unwrap();
+        let order = place(&graph, &set, (&spec, &[]), &pool, &NoProgress).unwrap();
         let seconds = start.elapsed().as_secs_f64();
         let overlap = overlap_ratio(&graph, &order, nodes_per_page);
         let mib = placement_bytes(rows as u64, placement, MAX_DEGREE) >> 20;
