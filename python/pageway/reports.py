@@ -140,6 +140,7 @@ class Calibration(TypedDict):
 
     queries: int
     held_out: bool
+    apart: bool
     beam: int
     curves: List[CalibrationCurve]
 

@@ -279,6 +279,30 @@ fn queries_like_the_rows_get_what_they_ask_for_and_others_are_told() {
     }
 }
 
+/// Where nodes are pages, lists need no margin only if no page was grouped about a row that stands
+/// for a query. Rows that are too large a part of all are built in like others.
+#[test]
+fn rows_that_stand_for_queries_group_no_page() {
+    let (base, like) = rows(1024);
+    for (rows, apart) in [(64, true), (300, false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(Preset::PageAnn, 1).with_calibration_queries(rows);
+        base.build(dir.path(), &options).unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        assert_eq!(index.calibration().apart, apart, "{rows}");
+        let few = like.bytes.chunks(128 * like.shape.row_bytes());
+        let few = few.map(|bytes| Rows {
+            bytes: bytes.to_vec(),
+            shape: like.shape,
+        });
+        let list = |queries: &Rows| recall(&index, queries, 10, 0.9);
+        let (got, sampled) = list(&like);
+        assert!(got > 0.89, "{rows}: {got}");
+        let with_margin = few.map(|own| list(&own).1).min();
+        assert_eq!(Some(sampled) < with_margin, apart, "{rows}: {sampled}");
+    }
+}
+
 /// Points between two rows have the largest products with rows of several clusters: lists for rows
 /// find some of them. A call that is large enough for a sample has longer lists.
 #[test]

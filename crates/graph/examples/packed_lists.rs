@@ -51,7 +51,7 @@ fn main() {
         nodes_per_page: 12,
         seed: 1,
     };
-    let order = place(&graph, &set, &spec, &pool, &NoProgress).unwrap();
+    let order = place(&graph, &set, (&spec, &[]), &pool, &NoProgress).unwrap();
     measure("clustered", &graph.renumbered(&order).unwrap(), true);
 }
 

@@ -49,6 +49,7 @@ pub(super) fn calibrate(
     let mut calibration = Calibration {
         queries: plan.truth.query_count() as u32,
         held_out: plan.held_out.is_some(),
+        apart: plan.apart,
         longest: plan.lift.map(|lift| lift.longest),
         ..Calibration::default()
     };

@@ -1,12 +1,15 @@
 //! Rows of an index that stand for queries, if there are no queries.
 
-use pageway_types::{NodeId, VectorRead, VectorShape};
+use std::collections::HashSet;
+
+use pageway_types::{NodeId, PageId, VectorRead, VectorShape};
 
 use super::sample::sample_rows;
 use crate::error::{Error, Result};
 use crate::execution::HeldOut;
 use crate::index::Index;
 use crate::options::Queries;
+use crate::resolve;
 
 /// Living rows in segments of an index, drawn to measure recall with.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +41,32 @@ impl HeldOutRows {
 }
 
 impl Index {
+    /// Whether no page of these nodes holds others, but one page of each segment at most: then no
+    /// page was grouped about a row that stands for a query.
+    ///
+    /// # Errors
+    /// A spec that has no codec.
+    pub(super) fn share_no_pages(&self, nodes: &[NodeId]) -> Result<bool> {
+        let version = self.version();
+        let own: HashSet<NodeId> = nodes.iter().copied().collect();
+        for segment in &version.manifest.segments {
+            let map = resolve::segment_codec(segment)?.map();
+            let among = |node: &u32| own.contains(&NodeId(segment.first_row + *node));
+            let mut pages: Vec<PageId> = (0..segment.node_count)
+                .filter(among)
+                .map(|node| map.page_of(NodeId(node)))
+                .collect();
+            pages.dedup();
+            let shared = pages
+                .iter()
+                .filter(|page| !map.nodes_of(**page).all(|node| among(&node)));
+            if shared.count() > 1 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// At most `count` living rows in segments, evenly drawn.
     ///
     /// # Errors

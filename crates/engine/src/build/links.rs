@@ -196,7 +196,7 @@ impl Pipeline<'_> {
         }
         let spec = &self.plan.spec;
         let nodes_per_page = self.plan.nodes_per_page();
-        let subject = (&whole.graph, &whole.vectors()?);
+        let subject = (&whole.graph, &whole.vectors()?, self.guests);
         let order = order_nodes(spec, nodes_per_page, subject, self.pool, self.progress)?;
         if let NodeOrder::Placed { rows, .. } = &order
             && files.scratch.resumes()

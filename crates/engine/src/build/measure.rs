@@ -84,6 +84,7 @@ fn search_lists(
     let mut calibration = Calibration {
         queries: queries as u32,
         held_out: plan.held_out.is_some(),
+        apart: plan.apart,
         longest: plan.lift.map(|lift| lift.longest),
         ..Calibration::default()
     };

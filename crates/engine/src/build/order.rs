@@ -127,11 +127,11 @@ pub(super) fn placement(spec: &IndexSpec) -> Option<Placement> {
     })
 }
 
-/// Chooses the order of nodes; also returns its overlap ratio.
+/// Chooses the order of nodes; `guests` stand in for queries.
 pub(super) fn order_nodes(
     spec: &IndexSpec,
     nodes_per_page: u32,
-    (graph, vectors): (&Graph, &VectorSet<'_>),
+    (graph, vectors, guests): (&Graph, &VectorSet<'_>, &[NodeId]),
     pool: &ThreadPool,
     progress: &dyn Progress,
 ) -> Result<NodeOrder> {
@@ -145,7 +145,7 @@ pub(super) fn order_nodes(
                 nodes_per_page,
                 seed: spec.seed,
             };
-            place(graph, vectors, &wanted, pool, progress)?
+            place(graph, vectors, (&wanted, guests), pool, progress)?
         }
         None => (0..graph.count()).map(NodeId).collect(),
     };

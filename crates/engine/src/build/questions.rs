@@ -25,6 +25,8 @@ pub(crate) struct CalibrationPlan {
     pub(crate) rows: Vec<u8>,
     /// Where the queries are rows of the index: those, which must not be found.
     pub(crate) held_out: Option<Vec<HeldOut>>,
+    /// Whether those share no page with other rows.
+    pub(super) apart: bool,
     /// Exact neighbours, nodes of the index, as many as the largest rank.
     pub(crate) truth: Truth,
     /// How far queries lie from so many neighbours, for each number.
@@ -61,6 +63,9 @@ impl CalibrationPlan {
             lift: lift_of_rows(index, (nodes.is_some().then_some(&*rows), seed))?,
             rows,
             held_out: None,
+            apart: nodes
+                .as_ref()
+                .map_or(Ok(false), |own| index.share_no_pages(own))?,
             truth,
             likeness: Vec::new(),
             ranks: wished,

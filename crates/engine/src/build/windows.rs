@@ -206,7 +206,7 @@ impl Windows<'_> {
             VectorRead::read(self.rows, window.start.into(), &mut bytes)?;
             let set = VectorSet::new(&bytes, shape, metric, resolve::kernels()?, self.max_norm)?;
             let graph = self.graph.window(window.clone(), NodeId(0))?;
-            let order = place(&graph, &set, &wanted, pool, progress)?;
+            let order = place(&graph, &set, (&wanted, &[]), pool, progress)?;
             places.clear();
             places.extend(window.clone());
             for (new, old) in window.clone().zip(order) {

@@ -15,6 +15,8 @@ const FORMER_RANKS: [u32; 3] = [1, 10, 100];
 pub(super) struct StoredCalibration {
     queries: u32,
     held_out: bool,
+    #[serde(default)]
+    apart: bool,
     beam: u32,
     #[serde(default)]
     curves: Vec<CalibrationCurve>,
@@ -44,6 +46,7 @@ impl From<StoredCalibration> for Calibration {
         Self {
             queries: stored.queries,
             held_out: stored.held_out,
+            apart: stored.apart,
             beam: stored.beam,
             curves,
             longest: stored.longest,

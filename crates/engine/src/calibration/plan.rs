@@ -198,6 +198,7 @@ mod tests {
         Calibration {
             queries: 500,
             held_out,
+            apart: false,
             beam: 4,
             curves: vec![curve],
             longest: None,

@@ -42,6 +42,9 @@ pub struct Calibration {
     pub queries: u32,
     /// Whether those were rows of the data, held out, and not queries of the user.
     pub held_out: bool,
+    /// Whether those share no page with other rows: searches for them are like searches for
+    /// queries where nodes are pages, too.
+    pub apart: bool,
     /// Reads per round (W) measured with.
     pub beam: u32,
     /// By ascending k; none is empty.
@@ -319,6 +322,7 @@ mod tests {
         Calibration {
             queries: 100,
             held_out: false,
+            apart: false,
             beam: 4,
             curves: vec![curve(1, 1), curve(10, 1), curve(100, 4)],
             longest: None,

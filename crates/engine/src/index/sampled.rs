@@ -43,11 +43,11 @@ impl Index {
         let place = (version, queries);
         let count = queries.rows.len() / queries.shape.row_bytes();
         // A calibration with queries of the user has no margin to save. Rows that stand in for
-        // queries miss less than queries if pages are nodes, because their pages were grouped
-        // around them.
+        // queries miss less than queries if pages are nodes and were grouped around them.
         let spec = &version.manifest.spec;
         let are_pages = spec.layout.codec.is_page_node();
-        let has_margin = version.manifest.calibration.held_out && !are_pages;
+        let calibration = &version.manifest.calibration;
+        let has_margin = calibration.held_out && (calibration.apart || !are_pages);
         let is_sampled = has_margin && count >= LEAST_QUERIES && watch.notes == Notes::default();
         let known = known_likeness(version, queries, options);
         let (mut answers, outcomes) = match &known {

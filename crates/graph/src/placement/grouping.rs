@@ -3,6 +3,9 @@
 //!
 //! Pages form a chain: the next seed is the best node that the page had no room for. Where a seed
 //! reaches too few, the lowest nodes without a page fill up, and seed the next one.
+//!
+//! Guests stand in for queries. A page that was grouped about one would be found by a search for
+//! it, so they share pages of their own, behind all others, and group nothing.
 #![expect(
     clippy::indexing_slicing,
     reason = "nodes come from the graph; a slip must stop"
@@ -40,12 +43,13 @@ pub(super) fn bytes(count: u64) -> u64 {
 /// About `max_degree` to the power of `hops` distances per page, and as many list entries.
 pub(super) fn group(
     graph: &Graph,
-    vectors: &VectorSet<'_>,
+    (vectors, guests): (&VectorSet<'_>, &[NodeId]),
     per_page: u32,
     hops: u32,
     progress: &dyn Progress,
 ) -> Result<Vec<NodeId>, GraphError> {
     let count = graph.count() as usize;
+    let others = count - guests.len();
     progress.stage("group nodes", count as u64);
     let mut grouping = Grouping {
         graph,
@@ -56,15 +60,19 @@ pub(super) fn group(
         reached: try_reserved(count, "reached nodes")?,
         near: try_reserved(count, "near nodes")?,
     };
+    grouping.queue.hold_back(guests);
     let mut seed = grouping.queue.lowest();
     let mut page = 0;
     while let Some(node) = seed {
         progress.check()?;
         page += 1;
         let before = grouping.queue.len();
-        let end = count.min(page as usize * per_page as usize);
+        let end = others.min(page as usize * per_page as usize);
         seed = grouping.fill(node, page, end, progress)?;
         progress.advance((grouping.queue.len() - before) as u64);
+    }
+    for guest in guests {
+        grouping.queue.push(*guest);
     }
     Ok(grouping.queue.into_order())
 }
@@ -143,8 +151,7 @@ mod tests {
     use pageway_types::{Guide, NoProgress};
 
     /// A ring in the order of ids, and vectors on a line in another order.
-    #[test]
-    fn a_page_holds_the_nearest_within_its_hops() {
+    fn grouped(hops: u32, guests: &[NodeId]) -> Vec<NodeId> {
         let lists: Vec<[NodeId; 2]> = (0..12)
             .map(|node| [(node + 1) % 12, (node + 11) % 12].map(NodeId))
             .collect();
@@ -153,11 +160,22 @@ mod tests {
         let values = [0, 9, 1, 8, 7, 6, 5, 10, 11, 4, 2, 3].map(|value: u8| f32::from(value));
         let rows = Rows::f32(1, &values);
         let set = rows.set(Guide::L2);
-        let order = |hops| group(&graph, &set, 4, hops, &NoProgress).expect("not cancelled");
+        group(&graph, (&set, guests), 4, hops, &NoProgress).expect("not cancelled")
+    }
+
+    #[test]
+    fn a_page_holds_the_nearest_within_its_hops() {
         // All in reach: the line is cut from its end; the chain goes on at the next nearest.
         let line = [0, 2, 10, 11, 9, 6, 5, 4, 3, 1, 7, 8].map(NodeId);
-        assert_eq!(order(6), line);
+        assert_eq!(grouped(6, &[]), line);
         // In two hops: 0 reaches 2, 10, 11 and 1, with 1 left over; 1 reaches 3 only.
-        assert_eq!(order(2)[..8], [0, 2, 10, 11, 1, 3, 4, 5].map(NodeId));
+        assert_eq!(grouped(2, &[])[..8], [0, 2, 10, 11, 1, 3, 4, 5].map(NodeId));
+    }
+
+    #[test]
+    fn guests_come_last_and_group_nothing() {
+        let order = grouped(6, &[2, 5].map(NodeId));
+        let line = [0, 10, 11, 9, 6, 4, 3, 1, 7, 8, 2, 5].map(NodeId);
+        assert_eq!(order, line);
     }
 }

@@ -119,7 +119,14 @@ impl Queue {
         count.saturating_mul((size_of::<NodeId>() + size_of::<bool>()) as u64)
     }
 
-    /// Places a node that is not placed yet.
+    /// Counts nodes as placed until they are pushed: after all others.
+    pub(super) fn hold_back(&mut self, nodes: &[NodeId]) {
+        for node in nodes {
+            self.placed[node.index()] = true;
+        }
+    }
+
+    /// Places a node that is not placed yet, or was held back.
     pub(super) fn push(&mut self, node: NodeId) {
         self.placed[node.index()] = true;
         self.order.push(node);

@@ -15,13 +15,15 @@ use crate::vectors::VectorSet;
 /// short. The order is the same for any number of threads in `pool`. Takes [`placement_bytes`]
 /// beside graph and vectors. With one node per page, or one page, it is the order of ids.
 ///
+/// Pages that are grouped hold `guests`, distinct nodes that stand in for queries, behind all others.
+///
 /// # Errors
 /// When a parameter is out of range, graph and vectors differ in number, memory is refused, or
 /// `progress` cancels.
 pub fn place(
     graph: &Graph,
     vectors: &VectorSet<'_>,
-    spec: &PlacementSpec,
+    (spec, guests): (&PlacementSpec, &[NodeId]),
     pool: &rayon::ThreadPool,
     progress: &dyn Progress,
 ) -> Result<Vec<NodeId>, GraphError> {
@@ -47,7 +49,9 @@ pub fn place(
             let stop = Stop { rounds, gain };
             swap::swap(graph, per_page, stop, progress)
         }
-        Placement::Grouped { hops } => grouping::group(graph, vectors, per_page, hops, progress),
+        Placement::Grouped { hops } => {
+            grouping::group(graph, (vectors, guests), per_page, hops, progress)
+        }
         Placement::Clustered => bisection::cluster(vectors, per_page, spec.seed, progress),
     })
 }

@@ -94,7 +94,7 @@ proptest! {
             for metric in [Guide::L2, Guide::Cosine, Guide::InnerProduct] {
                 let set = rows.set(metric);
                 let orders = pools.each_ref().map(|pool| {
-                    place(&graph, &set, &spec, pool, &NoProgress).expect("an order")
+                    place(&graph, &set, (&spec, &[]), pool, &NoProgress).expect("an order")
                 });
                 prop_assert!(is_permutation(&orders[0]));
                 prop_assert_eq!(orders[0].len(), count as usize);
@@ -114,7 +114,7 @@ fn threads_change_no_page() {
     for placement in ALL {
         let orders = [1, 2, 3].map(|threads| {
             let spec = spec(placement, 7);
-            place(&graph, &set, &spec, &pool(threads), &NoProgress).expect("an order")
+            place(&graph, &set, (&spec, &[]), &pool(threads), &NoProgress).expect("an order")
         });
         assert_eq!(orders[0], orders[1], "{placement:?}");
         assert_eq!(orders[0], orders[2], "{placement:?}");
@@ -130,7 +130,7 @@ fn each_method_keeps_more_edges_within_pages() {
     for nodes_per_page in [2, 5, 12, 32] {
         let overlap = |placement| {
             let spec = spec(placement, nodes_per_page);
-            let order = place(&graph, &set, &spec, &pool(2), &NoProgress).expect("an order");
+            let order = place(&graph, &set, (&spec, &[]), &pool(2), &NoProgress).expect("an order");
             overlap_ratio(&graph, &order, nodes_per_page)
         };
         let bns = Placement::Bns {
@@ -158,7 +158,13 @@ fn rounds_and_gain_bound_the_work() {
     let rows = Rows::f32(8, &clustered(2000, 8, 1.0, 4));
     let (graph, set) = (vamana(&rows), rows.set(Guide::L2));
     let overlap = |placement| {
-        let order = place(&graph, &set, &spec(placement, 8), &pool(1), &NoProgress);
+        let order = place(
+            &graph,
+            &set,
+            (&spec(placement, 8), &[]),
+            &pool(1),
+            &NoProgress,
+        );
         overlap_ratio(&graph, &order.expect("an order"), 8)
     };
     let bnf = |rounds, gain| overlap(Placement::Bnf { rounds, gain });
@@ -179,7 +185,7 @@ fn the_seed_moves_the_cuts() {
             seed,
             ..spec(Placement::Clustered, 8)
         };
-        place(&graph, &set, &spec, &pool(1), &NoProgress).expect("an order")
+        place(&graph, &set, (&spec, &[]), &pool(1), &NoProgress).expect("an order")
     });
     assert_ne!(orders[0], orders[1]);
 }
@@ -191,7 +197,7 @@ fn a_wrong_number_of_vectors_is_refused() {
     let placed = place(
         &random_graph(4, 2, 1),
         &set,
-        &spec(Placement::Bnp, 2),
+        (&spec(Placement::Bnp, 2), &[]),
         &pool(1),
         &NoProgress,
     );
@@ -211,7 +217,7 @@ fn every_placement_can_be_stopped() {
     for placement in ALL {
         for looks in [0, 1, 5] {
             let stop = StopAfter::new(looks);
-            let placed = place(&graph, &set, &spec(placement, 4), &pool(2), &stop);
+            let placed = place(&graph, &set, (&spec(placement, 4), &[]), &pool(2), &stop);
             // Padding looks once in some thousand nodes, so it is done before the second look.
             let done = placement == Placement::Bnp && looks > 0;
             assert_eq!(placed.is_ok(), done, "{placement:?}");

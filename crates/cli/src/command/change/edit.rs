@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pageway::{Edit, Error, ErrorKind, FieldPath, Result, Which, read_document};
+use pageway::{Edit, Error, ErrorKind, FieldPath, Result, read_document};
 use serde::Serialize;
 
 use super::chosen::ChosenRows;
