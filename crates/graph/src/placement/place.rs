@@ -15,7 +15,7 @@ use crate::vectors::VectorSet;
 /// short. The order is the same for any number of threads in `pool`. Takes [`placement_bytes`]
 /// beside graph and vectors. With one node per page, or one page, it is the order of ids.
 ///
-/// Pages that are grouped hold `guests`, distinct nodes that stand in for queries, behind all others.
+/// `Grouped` puts `guests`, distinct nodes that stand in for queries, on pages behind all others.
 ///
 /// # Errors
 /// When a parameter is out of range, graph and vectors differ in number, memory is refused, or
