@@ -154,7 +154,11 @@ class Index(Searching, Changing, StoredVectors, Measured, Asynchronous, Notebook
         return self._native.closed
 
     def close(self) -> None:
-        """Gives files and memory back, once running searches are done. Closing twice is fine."""
+        """Gives files and memory back, once running searches are done. Closing twice is fine.
+
+        What was changed is made durable, then flushed and merged as far as there is room. Ctrl-C
+        stops that: the index is closed all the same, and what was not flushed stays in its log.
+        """
         self._native.close()
 
     def __reduce__(self) -> Tuple[Any, ...]:

@@ -14,6 +14,8 @@ import pytest
 import pageway
 
 LARGE = 60_000
+# A flush of so many takes some seconds.
+ROWS = 16_000
 
 
 def large():
@@ -114,6 +116,38 @@ except KeyboardInterrupt:
         finally:
             child.kill()
     assert_nothing_at(path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent another way on Windows")
+def test_control_c_stops_a_close_and_loses_no_row(tmp_path):
+    path = tmp_path / "i"
+    script = f"""
+import signal
+import numpy as np, pageway
+signal.signal(signal.SIGINT, signal.default_int_handler)
+rows = np.random.default_rng(1).normal(size=({ROWS}, 32)).astype("f4")
+index = pageway.create({str(path)!r}, dimension=32, metric="l2")
+index.close()
+index = pageway.open({str(path)!r}, writable=True, update_memory="1GB")
+index.insert(rows)
+print("closing", flush=True)
+try:
+    index.close()
+except KeyboardInterrupt:
+    print("stopped", index.closed, flush=True)
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout.readline() == b"closing\n"
+            time.sleep(0.2)
+            child.send_signal(signal.SIGINT)
+            sent = time.monotonic()
+            assert child.stdout.readline() == b"stopped True\n"
+            assert time.monotonic() - sent < 3
+        finally:
+            child.kill()
+    with pageway.open(path, writable=True, update_memory="1GB") as index:
+        assert len(index) == ROWS
 
 
 def assert_nothing_at(path):

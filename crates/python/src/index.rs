@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pageway::{
-    CalibrateOptions, Effort, Error, ErrorKind, Filter, HeldOutRows, IdSet, MemoryWish,
-    OpenOptions, OsVfs, Queries, SearchOptions, Strategy, Vfs,
+    CalibrateOptions, Effort, Error, ErrorKind, Filter, HeldOutRows, IdSet, MemoryWish, NoProgress,
+    OpenOptions, OsVfs, Progress, Queries, SearchOptions, Strategy, Vfs,
 };
 use pageway_object::{CacheMode, RemoteVfs, is_url};
 use pyo3::prelude::*;
@@ -217,9 +217,9 @@ impl Index {
 }
 
 /// Closes what was open; makes durable what was changed.
-fn close(opened: Option<Opened>) -> pageway::Result<()> {
+fn close(opened: Option<Opened>, progress: &dyn Progress) -> pageway::Result<()> {
     let changing = opened.and_then(|opened| opened.changing);
-    changing.map_or(Ok(()), Changing::close)
+    changing.map_or(Ok(()), |changing| changing.close(progress))
 }
 
 impl Drop for Index {
@@ -229,7 +229,7 @@ impl Drop for Index {
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
         // Who collects an index has nobody left to tell.
-        let _closed = close(opened.take());
+        let _closed = close(opened.take(), &NoProgress);
     }
 }
 
@@ -537,7 +537,7 @@ impl Index {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        py.detach(|| close(opened)).map_err(to_exception)
+        watched(py, &None, |progress| close(opened, progress))
     }
 
     fn __len__(&self) -> PyResult<usize> {

@@ -217,8 +217,9 @@ impl Changing {
 
     /// Makes everything durable, flushes and merges what memory and disk hold another segment for,
     /// so that readers elsewhere see it, and ends the log unless a call of another thread still
-    /// runs. In a child of a fork it lets go of what the child has of it, and changes nothing.
-    pub(crate) fn close(self) -> pageway::Result<()> {
+    /// runs. Who cancels leaves what is not flushed yet in the log. In a child of a fork it lets go
+    /// of what the child has of it, and changes nothing.
+    pub(crate) fn close(self, progress: &dyn Progress) -> pageway::Result<()> {
         let Self { writer, keeper } = self;
         if !writer.is_of_this_process() {
             return Ok(());
@@ -226,7 +227,7 @@ impl Changing {
         keeper.end();
         writer.sync()?;
         // What cannot be flushed stays in the log, for who opens the index to change it.
-        let _ = writer.settle(&NoProgress);
+        let _ = writer.settle(progress);
         Arc::into_inner(writer).map_or(Ok(()), |writer| writer.close().map(drop))
     }
 
