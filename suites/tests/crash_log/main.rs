@@ -12,7 +12,7 @@ mod story;
 
 use std::sync::Arc;
 
-use pageway_store::{LogWriter, Lsn, Room, StoreError, Vfs};
+use pageway_store::{LOG_EXTENSION, LogWriter, Lsn, Room, StoreError, Vfs};
 use pageway_testkit::{Fault, FaultPlan, FaultVfs, Operation, SimVfs};
 
 use explore::{SEED, check, explore, explore_recovery, go_on};
@@ -191,6 +191,48 @@ fn every_failing_call_is_reported_and_loses_nothing() {
     }
     println!("{injected} calls failed");
     assert!(injected >= 100, "{injected}");
+}
+
+/// A log begins with less where a whole file does not fit: deletes go on, and what needs more waits
+/// for room.
+#[test]
+fn a_log_begins_on_a_disk_without_room_for_a_whole_file() {
+    for failing in 1..=3 {
+        let sim = empty();
+        let plan = (0..failing).fold(FaultPlan::none(), |plan, nth| {
+            plan.once(Operation::Allocate, nth, Fault::NoSpace)
+        });
+        let vfs = Arc::new(FaultVfs::new(Arc::new(sim.clone()), plan));
+        let begun = LogWriter::create(&place(vfs), Lsn::NONE);
+        let mut writer = match begun {
+            Ok(writer) => writer,
+            Err(error) => {
+                assert!(matches!(error, StoreError::NoSpace { .. }), "{error}");
+                assert_eq!(failing, 3);
+                continue;
+            }
+        };
+        assert!(failing < 3);
+        let mut put = |room: Room| {
+            let bytes = story::record(writer.last().next());
+            writer.reserve(1, bytes.len() as u64, room).unwrap();
+            writer.append(&[&bytes]).unwrap();
+            (writer.sync().unwrap(), logs(&sim))
+        };
+        assert_eq!(put(Room::Reserve), (Lsn(1), 1));
+        assert_eq!(put(Room::Ordinary), (Lsn(2), 2));
+        let last = writer.close().unwrap();
+        assert_eq!(check(&sim), Ok(last));
+    }
+}
+
+/// Files of the log.
+fn logs(sim: &SimVfs) -> usize {
+    let names = sim.list(&place(Arc::new(sim.clone())).dir).unwrap();
+    names
+        .iter()
+        .filter(|name| name.ends_with(LOG_EXTENSION))
+        .count()
 }
 
 /// The disk is full: inserts are refused whole, deletes and a clean stop still work.

@@ -41,6 +41,9 @@ pub struct LogWriter {
     failed: Option<String>,
 }
 
+/// What a log begins with where the disk has no room for a whole file: such a part of the reserve.
+const RESERVE_PARTS: [u64; 2] = [1, 16];
+
 /// A sync that is under way.
 #[derive(Debug)]
 pub(super) struct Syncing {
@@ -58,6 +61,8 @@ impl Syncing {
 
 impl LogWriter {
     /// Begins a log whose first record has the number after `floor`, in a directory without one.
+    ///
+    /// Where the disk has no room for a whole file, it begins with one for deletes alone.
     ///
     /// What an earlier attempt left is removed; `Invalid` if that holds records, since they belong
     /// to somebody. Durable when it returns: one file sync and one directory sync.
@@ -86,7 +91,7 @@ impl LogWriter {
             capacity: capacity(place, 0),
             chain: tail.chain,
         };
-        let file = Prepared::new(place, header)?.publish(place)?;
+        let file = first_file(place, header)?.publish(place)?;
         Ok(Self {
             place: place.clone(),
             file,
@@ -336,6 +341,23 @@ pub(super) fn remove_below(place: &LogPlace, floor: Lsn) -> Result<(), StoreErro
         }
     }
     Ok(())
+}
+
+/// The file that a log begins with. Where the disk has no room for it, one that is all reserve, as
+/// long as fits: deletes find room there, and other changes ask for a whole file.
+fn first_file(place: &LogPlace, header: LogHeader) -> Result<Prepared, StoreError> {
+    let mut prepared = Prepared::new(place, header);
+    for part in RESERVE_PARTS {
+        if !matches!(prepared, Err(StoreError::NoSpace { .. })) {
+            break;
+        }
+        let capacity = (HEADER_BYTES + place.reserve_bytes / part).next_multiple_of(HEADER_BYTES);
+        let short = LogHeader { capacity, ..header };
+        let shorter = Prepared::new(place, short);
+        // Who makes room should make it for a whole file.
+        prepared = shorter.or(prepared);
+    }
+    prepared
 }
 
 /// Length of a file that takes so many bytes of groups, its reserve, and a group that closes it.
