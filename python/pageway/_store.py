@@ -117,14 +117,14 @@ class Store:
         if ids is None:
             index.delete(filter=filter)
         elif ids:
-            index.delete(list(dict.fromkeys(ids)))
+            index.delete(_distinct(ids))
 
     def rows(self, ids: Sequence[str], vectors: bool = False) -> List[Row]:
         """The rows of some names, without those that no row has."""
         index = self.index
         if index is None or not ids:
             return []
-        return index.rows(list(dict.fromkeys(ids)), vectors=vectors)
+        return index.rows(_distinct(ids), vectors=vectors)
 
     def matching(self, filter: Optional[Filter]) -> Iterator[Row]:
         """All rows that match."""
@@ -192,3 +192,10 @@ def similarity(metric: Metric, distance: float) -> float:
     if metric == "inner_product":
         return -distance
     return 1.0 / (1.0 + (math.sqrt(max(distance, 0.0)) if metric == "l2" else distance))
+
+
+def _distinct(ids: Sequence[str]) -> List[str]:
+    """Each id once; one text is no list of its letters."""
+    if isinstance(ids, str):
+        raise InvalidInputError(f"ids={ids!r}: give a list of ids")
+    return list(dict.fromkeys(ids))

@@ -230,7 +230,8 @@ class PagewayVectorStore(Closes, BasePydanticVectorStore):
             Other modes.
         """
         if query.mode not in (VectorStoreQueryMode.DEFAULT, VectorStoreQueryMode.MMR):
-            raise UnsupportedError(f"mode {query.mode.value}: default and mmr are there")
+            mode = getattr(query.mode, "value", query.mode)
+            raise UnsupportedError(f"mode {mode}: default and mmr are there")
         if query.query_embedding is None:
             raise InvalidInputError("query: has no embedding")
         settings = dict(kwargs)

@@ -162,6 +162,14 @@ def test_coroutines_do_what_functions_do(store):
     assert len(store) == 7 and store.get_by_ids(["1", "2", "2"])[0].page_content == "cab"
 
 
+def test_one_text_is_no_list_of_ids(store):
+    store.add_texts(["fox", "owl"], ids=["f", "fox"])
+    for call in (store.delete, store.get_by_ids):
+        with pytest.raises(pageway.InvalidInputError, match="'fox': give a list of ids"):
+            call("fox")
+    assert len(store) == 2
+
+
 def test_many_threads_add_search_and_delete(store):
     def work(own):
         for turn in range(6):

@@ -162,8 +162,9 @@ def test_nodes_are_deleted(filled):
 def test_modes_and_settings(filled):
     diverse = filled.query(asked(mode=VectorStoreQueryMode.MMR, mmr_threshold=0.3))
     assert len(set(diverse.ids)) == 40 and diverse.ids[0] == "node/0"
-    with pytest.raises(pageway.UnsupportedError, match="hybrid"):
-        filled.query(asked(mode=VectorStoreQueryMode.HYBRID))
+    for mode in (VectorStoreQueryMode.HYBRID, "hybrid"):
+        with pytest.raises(pageway.UnsupportedError, match="mode hybrid"):
+            filled.query(asked(mode=mode))
     with pytest.raises(TypeError, match="fetch"):
         filled.query(asked(), fetch=3)
     with pytest.raises(pageway.InvalidInputError, match="n >: a value"):
