@@ -537,7 +537,13 @@ impl Index {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        watched(py, &None, |progress| close(opened, progress))
+        let changes = opened.as_ref().and_then(|opened| opened.changing.as_ref());
+        // A child of a fork starts no thread: handles of those of its parent may name it.
+        if changes.is_some_and(Changing::is_of_this_process) {
+            return watched(py, &None, |progress| close(opened, progress));
+        }
+        py.detach(|| close(opened, &NoProgress))
+            .map_err(to_exception)
     }
 
     fn __len__(&self) -> PyResult<usize> {

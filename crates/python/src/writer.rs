@@ -215,6 +215,11 @@ impl Changing {
         done.map_err(to_exception)
     }
 
+    /// Whether it was opened by this process, and not by one that it was forked from.
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.writer.is_of_this_process()
+    }
+
     /// Makes everything durable, flushes and merges what memory and disk hold another segment for,
     /// so that readers elsewhere see it, and ends the log unless a call of another thread still
     /// runs. Who cancels leaves what is not flushed yet in the log. In a child of a fork it lets go
