@@ -90,64 +90,64 @@ def test_what_a_callback_raises_stops_the_build(tmp_path):
     assert_nothing_at(tmp_path / "i")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals are sent another way on Windows")
+SIGNALS = pytest.mark.skipif(os.name == "nt", reason="signals are sent another way on Windows")
+
+
+@SIGNALS
 def test_control_c_stops_a_build_and_leaves_no_index(tmp_path):
     path = tmp_path / "i"
     script = f"""
-import signal
-import numpy as np, pageway
-# A shell that starts tests in the background has them ignore the signal.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 rows = np.random.default_rng(1).normal(size=({LARGE}, 32)).astype("f4")
-print("building", flush=True)
+print("begun", flush=True)
 try:
     pageway.build({str(path)!r}, rows)
 except KeyboardInterrupt:
     print("stopped", flush=True)
 """
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as child:
+    assert interrupted(script, 0.5) == b""
+    assert_nothing_at(path)
+
+
+@SIGNALS
+def test_control_c_stops_a_close_and_loses_no_row(tmp_path):
+    script = f"""
+rows = np.random.default_rng(1).normal(size=({ROWS}, 32)).astype("f4")
+path = {str(tmp_path / "i")!r}
+pageway.create(path, dimension=32, metric="l2").close()
+index = pageway.open(path, writable=True, update_memory="1GB")
+index.insert(rows)
+print("begun", flush=True)
+try:
+    index.close()
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+again = pageway.open(path, writable=True, update_memory="1GB")
+print(index.closed, len(again), flush=True)
+os._exit(0)  # without a flush
+"""
+    assert interrupted(script, 0.2) == f"True {ROWS}\n".encode()
+
+
+def interrupted(script, after):
+    """What a script says after "stopped", which follows Ctrl-C `after` seconds behind "begun"."""
+    begin = """
+import os, signal
+import numpy as np, pageway
+# A shell that starts tests in the background has them ignore the signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+    command = [sys.executable, "-c", begin + script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         try:
-            assert child.stdout.readline() == b"building\n"
-            time.sleep(0.5)
+            assert child.stdout.readline() == b"begun\n"
+            time.sleep(after)
             child.send_signal(signal.SIGINT)
             sent = time.monotonic()
             assert child.stdout.readline() == b"stopped\n"
             assert time.monotonic() - sent < 3
+            return child.stdout.read()
         finally:
             child.kill()
-    assert_nothing_at(path)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals are sent another way on Windows")
-def test_control_c_stops_a_close_and_loses_no_row(tmp_path):
-    path = tmp_path / "i"
-    script = f"""
-import signal
-import numpy as np, pageway
-signal.signal(signal.SIGINT, signal.default_int_handler)
-rows = np.random.default_rng(1).normal(size=({ROWS}, 32)).astype("f4")
-index = pageway.create({str(path)!r}, dimension=32, metric="l2")
-index.close()
-index = pageway.open({str(path)!r}, writable=True, update_memory="1GB")
-index.insert(rows)
-print("closing", flush=True)
-try:
-    index.close()
-except KeyboardInterrupt:
-    print("stopped", index.closed, flush=True)
-"""
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as child:
-        try:
-            assert child.stdout.readline() == b"closing\n"
-            time.sleep(0.2)
-            child.send_signal(signal.SIGINT)
-            sent = time.monotonic()
-            assert child.stdout.readline() == b"stopped True\n"
-            assert time.monotonic() - sent < 3
-        finally:
-            child.kill()
-    with pageway.open(path, writable=True, update_memory="1GB") as index:
-        assert len(index) == ROWS
 
 
 def assert_nothing_at(path):

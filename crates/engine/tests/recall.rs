@@ -300,6 +300,12 @@ fn rows_that_stand_for_queries_group_no_page() {
         assert!(got > 0.89, "{rows}: {got}");
         let with_margin = few.map(|own| list(&own).1).min();
         assert_eq!(Some(sampled) < with_margin, apart, "{rows}: {sampled}");
+        // Rows that are drawn from a finished index have no pages of their own.
+        for queries in [1, 64] {
+            let wish = CalibrateOptions::default().with_queries(queries);
+            let drawn = index.calibrate(None, &wish, &NoProgress).unwrap();
+            assert!(!drawn.apart, "{queries}");
+        }
     }
 }
 

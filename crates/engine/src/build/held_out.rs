@@ -11,6 +11,9 @@ use crate::index::Index;
 use crate::options::Queries;
 use crate::resolve;
 
+/// One in so many pages of rows that stand for queries may hold others.
+const SHARED_PAGES: usize = 8;
+
 /// Living rows in segments of an index, drawn to measure recall with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeldOutRows {
@@ -41,30 +44,29 @@ impl HeldOutRows {
 }
 
 impl Index {
-    /// Whether no page of these nodes holds others, but one page of each segment at most: then no
-    /// page was grouped about a row that stands for a query.
+    /// Whether these nodes have pages of their own, but one in `SHARED_PAGES` at most, where the
+    /// pages of others end: then no page was grouped about a row that stands for a query.
     ///
     /// # Errors
     /// A spec that has no codec.
-    pub(super) fn share_no_pages(&self, nodes: &[NodeId]) -> Result<bool> {
-        let version = self.version();
+    pub(super) fn have_own_pages(&self, nodes: &[NodeId]) -> Result<bool> {
         let own: HashSet<NodeId> = nodes.iter().copied().collect();
-        for segment in &version.manifest.segments {
+        let (mut pages, mut shared) = (0, 0);
+        for segment in &self.version().manifest.segments {
             let map = resolve::segment_codec(segment)?.map();
-            let among = |node: &u32| own.contains(&NodeId(segment.first_row + *node));
-            let mut pages: Vec<PageId> = (0..segment.node_count)
-                .filter(among)
-                .map(|node| map.page_of(NodeId(node)))
-                .collect();
-            pages.dedup();
-            let shared = pages
+            let first = segment.first_row;
+            let within = nodes.iter().filter_map(|node| node.0.checked_sub(first));
+            let within = within.filter(|node| *node < segment.node_count);
+            let of_segment: HashSet<PageId> =
+                within.map(|node| map.page_of(NodeId(node))).collect();
+            pages += of_segment.len();
+            let is_own = |node: u32| own.contains(&NodeId(first + node));
+            let of_others = of_segment
                 .iter()
-                .filter(|page| !map.nodes_of(**page).all(|node| among(&node)));
-            if shared.count() > 1 {
-                return Ok(false);
-            }
+                .filter(|page| !map.nodes_of(**page).all(is_own));
+            shared += of_others.count();
         }
-        Ok(true)
+        Ok(shared * SHARED_PAGES <= pages)
     }
 
     /// At most `count` living rows in segments, evenly drawn.

@@ -25,7 +25,7 @@ pub(crate) struct CalibrationPlan {
     pub(crate) rows: Vec<u8>,
     /// Where the queries are rows of the index: those, which must not be found.
     pub(crate) held_out: Option<Vec<HeldOut>>,
-    /// Whether those share no page with other rows.
+    /// Whether those have pages of their own.
     pub(super) apart: bool,
     /// Exact neighbours, nodes of the index, as many as the largest rank.
     pub(crate) truth: Truth,
@@ -65,7 +65,7 @@ impl CalibrationPlan {
             held_out: None,
             apart: nodes
                 .as_ref()
-                .map_or(Ok(false), |own| index.share_no_pages(own))?,
+                .map_or(Ok(false), |own| index.have_own_pages(own))?,
             truth,
             likeness: Vec::new(),
             ranks: wished,

@@ -42,8 +42,8 @@ pub struct Calibration {
     pub queries: u32,
     /// Whether those were rows of the data, held out, and not queries of the user.
     pub held_out: bool,
-    /// Whether those share no page with other rows: searches for them are like searches for
-    /// queries where nodes are pages, too.
+    /// Whether those have pages of their own: searches for them are like searches for queries
+    /// where nodes are pages, too.
     pub apart: bool,
     /// Reads per round (W) measured with.
     pub beam: u32,

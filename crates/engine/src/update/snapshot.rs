@@ -1,6 +1,6 @@
 //! A copy of an index as it is at a moment, while changes go on.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pageway_store::{
     DirectoryLock, FileEntry, LOCK_FILE, MANIFEST_FILE, MANIFEST_TMP_FILE, Vfs, create_directory,
@@ -25,7 +25,7 @@ impl Common {
         progress.stage("copy files", files.len() as u64);
         for file in files {
             progress.check()?;
-            place.files.push(dir.join(&file.name));
+            place.files.push(file.name.clone());
             self.take_over(dir, file)?;
             progress.advance(1);
         }
@@ -61,9 +61,10 @@ struct SnapshotPlace<'d> {
     vfs: &'d dyn Vfs,
     dir: &'d Path,
     lock: Option<DirectoryLock>,
-    made: bool,
-    /// What was put there.
-    files: Vec<PathBuf>,
+    /// Names of what was there before; none where the directory was made.
+    before: Option<Vec<String>>,
+    /// Names of what is put there.
+    files: Vec<String>,
     complete: bool,
 }
 
@@ -75,38 +76,34 @@ impl<'d> SnapshotPlace<'d> {
         if made {
             create_directory(vfs, dir)?;
         }
-        let mut place = Self {
-            vfs,
-            dir,
-            lock: None,
-            made,
-            files: Vec::new(),
-            complete: false,
-        };
-        place.lock = Some(DirectoryLock::acquire(vfs, dir)?);
+        let lock = DirectoryLock::acquire(vfs, dir)?;
         let names = vfs.list(dir).map_err(failed)?;
         if names.iter().any(|name| name == MANIFEST_FILE) {
-            place.complete = true;
             let words = format!("{}: there is an index already", dir.display());
             return Err(Error::invalid(words));
         }
-        Ok(place)
+        Ok(Self {
+            vfs,
+            dir,
+            lock: Some(lock),
+            before: (!made).then_some(names),
+            files: vec![MANIFEST_FILE.to_owned(), MANIFEST_TMP_FILE.to_owned()],
+            complete: false,
+        })
     }
 }
 
 impl Drop for SnapshotPlace<'_> {
     fn drop(&mut self) {
-        if self.complete || self.lock.is_none() {
+        if self.complete {
             return;
         }
+        let before = self.before.as_deref().unwrap_or_default();
         // What leads to the files goes before they do.
-        for name in [MANIFEST_FILE, MANIFEST_TMP_FILE] {
+        for name in self.files.iter().filter(|name| !before.contains(name)) {
             let _ = self.vfs.remove_file(&self.dir.join(name));
         }
-        for file in &self.files {
-            let _ = self.vfs.remove_file(file);
-        }
-        if self.made {
+        if self.before.is_none() {
             let _ = self.vfs.remove_file(&self.dir.join(LOCK_FILE));
             drop(self.lock.take());
             let _ = self.vfs.remove_dir(self.dir);

@@ -74,6 +74,7 @@ pub(super) fn group(
     for guest in guests {
         grouping.queue.push(*guest);
     }
+    progress.advance(guests.len() as u64);
     Ok(grouping.queue.into_order())
 }
 

@@ -7,6 +7,9 @@ use super::tail::settle;
 use super::{LogPlace, LogTail, Lsn, MAX_RECORD_BYTES};
 use crate::StoreError;
 
+/// What a log begins with where the disk has no room for a whole file: such a part of the reserve.
+const RESERVE_PARTS: [u64; 2] = [1, 16];
+
 /// Which part of a file a batch may fill.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Room {
@@ -40,9 +43,6 @@ pub struct LogWriter {
     bytes: u64,
     failed: Option<String>,
 }
-
-/// What a log begins with where the disk has no room for a whole file: such a part of the reserve.
-const RESERVE_PARTS: [u64; 2] = [1, 16];
 
 /// A sync that is under way.
 #[derive(Debug)]
