@@ -56,13 +56,13 @@ impl Common {
     }
 }
 
-/// The directory that a copy is made in. It holds what it held before where the copy fails.
+/// The directory that a copy is made in. Where the copy fails no part of it stays, nor the directory
+/// if it was made. Files of the names of the copy are what an earlier attempt left.
 struct SnapshotPlace<'d> {
     vfs: &'d dyn Vfs,
     dir: &'d Path,
     lock: Option<DirectoryLock>,
-    /// Names of what was there before; none where the directory was made.
-    before: Option<Vec<String>>,
+    made: bool,
     /// Names of what is put there.
     files: Vec<String>,
     complete: bool,
@@ -86,7 +86,7 @@ impl<'d> SnapshotPlace<'d> {
             vfs,
             dir,
             lock: Some(lock),
-            before: (!made).then_some(names),
+            made,
             files: vec![MANIFEST_FILE.to_owned(), MANIFEST_TMP_FILE.to_owned()],
             complete: false,
         })
@@ -98,12 +98,11 @@ impl Drop for SnapshotPlace<'_> {
         if self.complete {
             return;
         }
-        let before = self.before.as_deref().unwrap_or_default();
         // What leads to the files goes before they do.
-        for name in self.files.iter().filter(|name| !before.contains(name)) {
+        for name in &self.files {
             let _ = self.vfs.remove_file(&self.dir.join(name));
         }
-        if self.before.is_none() {
+        if self.made {
             let _ = self.vfs.remove_file(&self.dir.join(LOCK_FILE));
             drop(self.lock.take());
             let _ = self.vfs.remove_dir(self.dir);
