@@ -56,8 +56,8 @@ impl Common {
     }
 }
 
-/// The directory that a copy is made in. Where the copy fails no part of it stays, nor the directory
-/// if it was made. Files of the names of the copy are what an earlier attempt left.
+/// The directory that a copy is made in. Where the copy fails no part of it stays, nor the
+/// directory if it was made. Files of the names of the copy are what an earlier attempt left.
 struct SnapshotPlace<'d> {
     vfs: &'d dyn Vfs,
     dir: &'d Path,
