@@ -11,9 +11,6 @@ use crate::index::Index;
 use crate::options::Queries;
 use crate::resolve;
 
-/// One in so many pages of rows that stand for queries may hold others.
-const SHARED_PAGES: usize = 8;
-
 /// Living rows in segments of an index, drawn to measure recall with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeldOutRows {
@@ -44,8 +41,9 @@ impl HeldOutRows {
 }
 
 impl Index {
-    /// Whether these nodes have pages of their own, but one in `SHARED_PAGES` at most, where the
-    /// pages of others end: then no page was grouped about a row that stands for a query.
+    /// Whether half of the pages of these nodes, or more, hold no others. That is so if they were
+    /// placed behind the others, with one page of each segment where those end, and of nodes that
+    /// were placed among the others it is not.
     ///
     /// # Errors
     /// A spec that has no codec.
@@ -66,7 +64,7 @@ impl Index {
                 .filter(|page| !map.nodes_of(**page).all(is_own));
             shared += of_others.count();
         }
-        Ok(shared * SHARED_PAGES <= pages)
+        Ok(2 * shared <= pages)
     }
 
     /// At most `count` living rows in segments, evenly drawn.
