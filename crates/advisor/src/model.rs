@@ -12,6 +12,7 @@
 //! refine =  c 2 ^ (-1.3 bits) / (vectors per page) ^ 0.2       where codes have error bounds
 //! hops   =  hops of the list, hit = 1                          where a hop is a cluster in memory
 //! rounds =  reads of the walk / beam  +  one for the refinement
+//!           (log2 of the beam more, less the reads of those, where rounds double)
 //! ```
 //!
 //! The constants are rough (`docs/plan.md` says how rough); the shapes are those of
@@ -199,7 +200,13 @@ pub fn guess(
     } else {
         beam * BEAM_FILL
     };
-    let rounds = walk / width.max(1.0) + f64::from(u8::from(refine > 0.0));
+    let width = width.max(1.0);
+    let rounds = if spec.execution.schedule.doubles() {
+        doubled_rounds(walk, width)
+    } else {
+        walk / width
+    };
+    let rounds = rounds + f64::from(u8::from(refine > 0.0));
     let reads = walk + refine;
     let pages = reads * f64::from(footprint.pages_per_read.max(1));
     Counts {
@@ -213,6 +220,13 @@ pub fn guess(
         compute_us: hops * subject.expand_us(),
         read_us: reads * statistics.read_us,
     }
+}
+
+/// Rounds of so many reads where the first is of one and each later one of twice as many, up to a
+/// width.
+fn doubled_rounds(reads: f64, width: f64) -> f64 {
+    let growing = reads.min(width - 1.0);
+    (1.0 + growing).log2() + (reads - growing) / width
 }
 
 /// Bytes of a code per dimension; a second code in memory counts half.
@@ -406,6 +420,13 @@ mod tests {
             let ratio = found.reads / reads;
             assert!((0.67..1.5).contains(&ratio), "{preset}: {}", found.reads);
         }
+    }
+
+    #[test]
+    fn rounds_that_double_end_as_wide_as_others() {
+        assert_eq!(doubled_rounds(7.0, 8.0), 3.0);
+        assert_eq!(doubled_rounds(23.0, 8.0), 5.0);
+        assert_eq!(doubled_rounds(5.0, 1.0), 5.0);
     }
 
     #[test]

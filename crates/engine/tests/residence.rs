@@ -232,7 +232,10 @@ fn residents() -> Vec<(&'static str, u64, Overrides)> {
             Overrides {
                 cache: cache(NodeCacheSpec::None, hot),
                 codec: Some(CodecSpec::PageNode { min_degree: 6 }),
-                schedule: Some(ScheduleSpec::Overlapped { beam: 4 }),
+                schedule: Some(ScheduleSpec::Overlapped {
+                    beam: 4,
+                    doubling: false,
+                }),
                 harvest: Some(HarvestSpec::All),
                 ..Overrides::default()
             },

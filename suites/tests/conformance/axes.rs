@@ -401,7 +401,10 @@ impl Choice {
         };
         [
             ScheduleSpec::Lockstep { beam },
-            ScheduleSpec::Overlapped { beam },
+            ScheduleSpec::Overlapped {
+                beam,
+                doubling: beam > 4,
+            },
             ScheduleSpec::Prefetch { beam },
             pipelined(CompletionSpec::InOrder),
             pipelined(CompletionSpec::AsTheyCome),

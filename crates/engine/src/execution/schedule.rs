@@ -37,7 +37,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
     }
 
-    /// The best `beam` candidates. Those in the node cache are expanded, the others are the reads
+    /// The best candidates of a round. Those in the node cache are expanded, the others are the reads
     /// of this round. Under harvest target, what is in memory does not change which nodes are
     /// chosen, so the answer does not depend on the cache: unless a slack prefers what is in
     /// memory, which is then a round of its own.
@@ -60,15 +60,28 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
     }
 
-    /// The best `beam` candidates.
+    /// The best candidates, as many as a round reads.
     fn choose_targets(&mut self, among: Among) -> Result<(), PageError> {
-        while self.scratch.pages.targets.len() < self.query.sizes.beam {
+        let width = self.round_width();
+        while self.scratch.pages.targets.len() < width {
             let Some(target) = self.next_target(among)? else {
                 break;
             };
             self.scratch.pages.targets.push(target);
         }
         Ok(())
+    }
+
+    /// Reads of the next round: the beam, or where rounds double as many as that leaves of twice
+    /// the last. On the way to the query the best candidate alone leads on, and its neighbours
+    /// push the others out.
+    fn round_width(&self) -> usize {
+        let beam = self.query.sizes.beam;
+        if !self.parts.execution.schedule.doubles() {
+            return beam;
+        }
+        let doubled = 1_usize.checked_shl(self.stats.rounds.min(u64::from(u32::MAX)) as u32);
+        doubled.map_or(beam, |width| width.min(beam))
     }
 
     /// Gorgeous: expands candidates whose lists are in memory until few are left, then reads the

@@ -72,6 +72,7 @@ fn row(shape: Shape, sizes: &Sizes, codes: CodeStorage, entry: EntrySpec) -> Ind
             entry,
             schedule: ScheduleSpec::Overlapped {
                 beam: sizes.beam.unwrap_or(5),
+                doubling: false,
             },
             harvest: HarvestSpec::All,
             ..base.execution

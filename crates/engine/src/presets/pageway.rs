@@ -229,6 +229,10 @@ fn on_disk(shape: Shape, sizes: &Sizes) -> IndexSpec {
         ..base.storage
     };
     let execution = ExecutionSpec {
+        schedule: ScheduleSpec::Overlapped {
+            beam: sizes.beam.unwrap_or(8),
+            doubling: true,
+        },
         slack: SLACK,
         ..base.execution
     };

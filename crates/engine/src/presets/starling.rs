@@ -45,6 +45,7 @@ fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
             },
             schedule: ScheduleSpec::Overlapped {
                 beam: sizes.beam.unwrap_or(4),
+                doubling: false,
             },
             harvest: HarvestSpec::Near { share: 0.3 },
             ..base.execution

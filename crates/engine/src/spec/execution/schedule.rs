@@ -22,6 +22,10 @@ pub enum ScheduleSpec {
     Overlapped {
         /// Reads per round (W).
         beam: u32,
+        /// Whether the first round is of one read and each later one of twice as many, up to
+        /// `beam`.
+        #[serde(default)]
+        doubling: bool,
     },
     /// Rounds that start while candidates whose lists are in memory still wait to be expanded;
     /// those are expanded while the reads are in flight (Gorgeous).
@@ -62,7 +66,10 @@ pub fn schedules(sizes: &Sizes) -> [ScheduleSpec; 4] {
     let most = sizes.beam.unwrap_or(PIPELINE);
     [
         ScheduleSpec::Lockstep { beam },
-        ScheduleSpec::Overlapped { beam },
+        ScheduleSpec::Overlapped {
+            beam,
+            doubling: false,
+        },
         ScheduleSpec::Prefetch { beam },
         ScheduleSpec::Pipelined {
             least: most.min(BEAM),
@@ -76,9 +83,16 @@ impl ScheduleSpec {
     /// Reads in flight at most (W).
     pub const fn beam(self) -> u32 {
         match self {
-            Self::Lockstep { beam } | Self::Overlapped { beam } | Self::Prefetch { beam } => beam,
+            Self::Lockstep { beam } | Self::Overlapped { beam, .. } | Self::Prefetch { beam } => {
+                beam
+            }
             Self::Pipelined { most, .. } => most,
         }
+    }
+
+    /// Whether rounds begin with one read and double.
+    pub const fn doubles(self) -> bool {
+        matches!(self, Self::Overlapped { doubling: true, .. })
     }
 
     /// Whether there are no rounds.
@@ -109,8 +123,8 @@ impl ScheduleSpec {
 }
 
 impl Choice for ScheduleSpec {
-    const ABOUT: &str = "Which reads are in flight: lockstep, overlapped, prefetch (each of --beam \
-                         reads) or pipelined[:least=4,most=32,completion=in_order|as_they_come]";
+    const ABOUT: &str = "Which reads are in flight: lockstep, overlapped[:doubling=false], prefetch \
+                         (each of --beam reads) or pipelined[:least=4,most=32,completion=in_order|as_they_come]";
 
     fn known(sizes: &Sizes) -> Vec<Self> {
         schedules(sizes).to_vec()
@@ -122,12 +136,18 @@ impl Choice for ScheduleSpec {
                 format!("Rounds: the best {beam} candidates are read together and waited for."),
                 "A round takes as long as its slowest read.",
             ),
-            Self::Overlapped { beam } => Words::new(
+            Self::Overlapped { beam, doubling } => Words::new(
                 format!(
-                    "Rounds of {beam} reads; what a page holds beside what it was read for is \
-                     worked on while the next round is in flight."
+                    "Rounds of {}{beam} reads; what a page holds beside what it was read for is \
+                     worked on while the next round is in flight.",
+                    if doubling { "1, 2, 4 and up to " } else { "" },
                 ),
-                "The walk learns of those nodes one round late.",
+                if doubling {
+                    "The walk learns of those nodes one round late. The first reads, which lead \
+                     the way, wait for each other."
+                } else {
+                    "The walk learns of those nodes one round late."
+                },
             ),
             Self::Prefetch { beam } => Words::new(
                 format!(
