@@ -246,7 +246,8 @@ def build(
     ``entry``              ``medoid``, ``fixed`` (count=8), ``upper_layers`` (list_size=10),
                            ``navigation`` (one_in=100, max_degree=24, list_size=10),
                            ``hash`` (one_in=20, radius=2, limit=200), ``clusters``
-    ``schedule``           ``lockstep``, ``overlapped`` and ``prefetch`` (beam=4),
+    ``schedule``           ``lockstep``, ``overlapped`` (doubling=False: whether rounds begin with
+                           one read and double) and ``prefetch``, each with beam=4;
                            ``pipelined`` (least=4, most=32, completion=``as_they_come`` or
                            ``in_order``); `beam` takes the place of 4, and of 32
     ``harvest``            ``target``, ``near`` (share=0.3), ``all``, ``held``
