@@ -238,12 +238,13 @@ fn build_of(choices: &str, out: &str) -> String {
 /// Choices, and what the specification of the index must say then.
 const COMBINATIONS: [(&str, &[(&str, &str)]); 9] = [
     (
-        "--placement bnf:rounds=3 --harvest near:share=0.5 --schedule overlapped --beam 2 \
-         --entry navigation:one_in=20",
+        "--placement bnf:rounds=3 --harvest near:share=0.5 \
+         --schedule overlapped:doubling=true --beam 2 --entry navigation:one_in=20",
         &[
             ("/layout/placement/rounds", "3"),
             ("/execution/harvest/share", "0.5"),
             ("/execution/schedule/beam", "2"),
+            ("/execution/schedule/doubling", "true"),
             ("/execution/entry/one_in", "20"),
             ("/execution/entry/max_degree", "24"),
         ],

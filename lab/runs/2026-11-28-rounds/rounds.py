@@ -20,7 +20,7 @@ WAYS = {
     "doubling to 16": ("overlapped:doubling=true", 16),
 }
 SETS = {
-    "photo-sift, 200,000": ("photo-sift-200k.u8bin", "photo-sift.query.u8bin", "photo-sift-200k.gt.ibin", "l2", "10%"),
+    "photo-sift, 200,000": ("photo-sift-200k.u8bin", "photo-sift-2k.query.u8bin", "photo-sift-2k.gt.ibin", "l2", "10%"),
     "text-wordnet-80k": ("text-wordnet-80k.base.fbin", "text-wordnet.query.fbin", "text-wordnet-80k.gt.ibin", "cosine", "4%"),
     "photo-gist-24k": ("photo-gist-24k.base.fbin", "photo-gist.query.fbin", "photo-gist-24k.gt.ibin", "l2", "4%"),
 }
@@ -50,7 +50,7 @@ def main():
                     design = ("--form", "on-disk", "--schedule", schedule, "--beam", beam, "--memory", memory)
                     run("build", *common, *GRAPH, *design, "--graph-from", graph, "--out", index)
                 for size in LISTS:
-                    asked = ("--truth", truth, "-k", 10, "--list-size", size, "--memory", memory)
+                    asked = ("--truth", truth, "-k", 10, "--list-size", size, "--memory", memory, "--threads", 2)
                     found = run("search", index, "--queries", queries, *asked)
                     record = {"set": name, "memory": memory, "rounds_of": way, "list_size": size}
                     for key in ("recall", "recall_p5", "pages_per_query", "rounds_per_query"):

@@ -37,8 +37,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
     }
 
-    /// The best candidates of a round. Those in the node cache are expanded, the others are the reads
-    /// of this round. Under harvest target, what is in memory does not change which nodes are
+    /// The best candidates of a round. Those in the node cache are expanded, the others are its
+    /// reads. Under harvest target, what is in memory does not change which nodes are
     /// chosen, so the answer does not depend on the cache: unless a slack prefers what is in
     /// memory, which is then a round of its own.
     fn choose_round(&mut self) -> Result<(), PageError> {

@@ -94,6 +94,14 @@ fn plain(value: &Value) -> String {
     }
 }
 
+/// A number as people write it, such as `.5`, or a word.
+fn number_or_word(value: &str) -> Value {
+    let number = serde_json::from_str(value).ok().filter(Value::is_number);
+    let fraction = || value.parse().ok().and_then(serde_json::Number::from_f64);
+    let number = number.or_else(|| fraction().map(Value::Number));
+    number.unwrap_or_else(|| Value::String(value.to_owned()))
+}
+
 /// A choice as the manifest stores it.
 pub(super) struct ChoiceText {
     pub(super) name: String,
@@ -128,13 +136,13 @@ impl ChoiceText {
                 ),
             });
         }
-        let number = serde_json::from_str(value).ok().filter(Value::is_number);
-        // As people write it: `.5`.
-        let fraction = || value.parse().ok().and_then(serde_json::Number::from_f64);
-        let number = number.or_else(|| fraction().map(Value::Number));
-        let value = number.unwrap_or_else(|| Value::String(value.to_owned()));
         if let Some(field) = self.stored.get_mut(key) {
-            *field = value;
+            *field = if field.is_boolean() {
+                let truth = value.parse().map(Value::Bool);
+                truth.map_err(|_| format!("{key} is true or false, not '{value}'"))?
+            } else {
+                number_or_word(value)
+            };
         }
         Ok(())
     }
@@ -237,6 +245,18 @@ mod tests {
             completion: CompletionSpec::InOrder,
         };
         assert_eq!(pipeline.unwrap(), in_order);
+        let rounds = ScheduleSpec::Overlapped {
+            beam: 4,
+            doubling: false,
+        };
+        let doubled = super::parse("--schedule", "overlapped:doubling=true", &[rounds]);
+        assert!(doubled.unwrap().doubles());
+        let refused = super::parse("--schedule", "overlapped:doubling=yes", &[rounds]);
+        let told = refused.unwrap_err().context().to_owned();
+        assert!(
+            told.contains("doubling is true or false, not 'yes'"),
+            "{told}"
+        );
         let codes = [CodeStorage::Memory, CodeStorage::Split { memory_nodes: 0 }];
         assert_eq!(super::parse("--codes", "split", &codes).unwrap(), codes[1]);
     }
