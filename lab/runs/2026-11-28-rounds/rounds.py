@@ -14,7 +14,6 @@ program, data, work, out = sys.argv[1:5]
 WAYS = {
     "5": ("overlapped", 5),
     "1": ("overlapped", 1),
-    "2": ("overlapped", 2),
     "doubling to 5": ("overlapped:doubling=true", 5),
     "doubling to 8": ("overlapped:doubling=true", 8),
     "doubling to 16": ("overlapped:doubling=true", 16),
