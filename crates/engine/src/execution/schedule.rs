@@ -72,9 +72,9 @@ impl<C: PageCodec> Traversal<'_, C> {
         Ok(())
     }
 
-    /// Reads of the next round: the beam, or where rounds double as many as that leaves of twice
-    /// the last. On the way to the query the best candidate alone leads on, and its neighbours
-    /// push the others out.
+    /// Reads of the next round: the beam, or where rounds double twice those of the last, up to the
+    /// beam. On the way to the query the best candidate alone leads on, and its neighbours push
+    /// the others out.
     fn round_width(&self) -> usize {
         let beam = self.query.sizes.beam;
         if !self.parts.execution.schedule.doubles() {

@@ -140,7 +140,11 @@ impl Choice for ScheduleSpec {
                 format!(
                     "Rounds of {}{beam} reads; what a page holds beside what it was read for is \
                      worked on while the next round is in flight.",
-                    if doubling { "1, 2, 4 and up to " } else { "" },
+                    if doubling {
+                        "1 read, then twice as many each time, up to "
+                    } else {
+                        ""
+                    },
                 ),
                 if doubling {
                     "The walk learns of those nodes one round late. The first reads, which lead \
