@@ -7,15 +7,15 @@
 
 mod common;
 
-use common::{Random, Rows, nearest, smallest_that_works};
+use common::{Random, Rows, recall, smallest_that_works};
 use pageway::spec::{
     CacheOverrides, CodeStorage, CodecSpec, CompletionSpec, HarvestSpec, ListSpec, NodeCacheSpec,
     PageCacheSpec, QuantizerSpec, RefineSpec, RotationSpec, ScheduleSpec, SelectionSpec,
     VectorStorage,
 };
 use pageway::{
-    Answers, BuildOptions, Effort, ElementType, Index, MemoryWish, Metric, OpenOptions, Overrides,
-    Preset, Queries, SearchOptions,
+    Answers, BuildOptions, Effort, ElementType, Index, MemoryWish, OpenOptions, Overrides, Preset,
+    Queries, SearchOptions,
 };
 
 const LIST_SIZE: u32 = 30;
@@ -255,16 +255,6 @@ fn residents() -> Vec<(&'static str, u64, Overrides)> {
             },
         ),
     ]
-}
-
-fn recall(base: &Rows, queries: &Rows, answers: &Answers) -> f64 {
-    let found = |query: usize| {
-        let truth = nearest(base, queries, query, answers.k, Metric::L2);
-        let ids = &answers.ids[query * answers.k..][..answers.k];
-        ids.iter().filter(|id| truth.contains(id)).count()
-    };
-    let all: usize = (0..queries.count()).map(found).sum();
-    all as f64 / (queries.count() * answers.k) as f64
 }
 
 #[test]

@@ -7,11 +7,11 @@
 
 mod common;
 
-use common::{Rows, nearest};
+use common::{Rows, recall};
 use pageway::spec::{CacheOverrides, NodeCacheSpec, PageCacheSpec, ScheduleSpec};
 use pageway::{
-    Answers, BuildOptions, Effort, ElementType, Index, Metric, OpenOptions, Overrides, Preset,
-    Queries, SearchOptions,
+    Answers, BuildOptions, Effort, ElementType, Index, OpenOptions, Overrides, Preset, Queries,
+    SearchOptions,
 };
 
 const BEAM: u32 = 8;
@@ -44,16 +44,6 @@ fn search(base: &Rows, queries: &Rows, (doubling, list_size): (bool, u32)) -> An
     index.search(&queries, &options).unwrap()
 }
 
-fn recall(base: &Rows, queries: &Rows, answers: &Answers) -> f64 {
-    let found = |query: usize| {
-        let truth = nearest(base, queries, query, answers.k, Metric::L2);
-        let ids = &answers.ids[query * answers.k..][..answers.k];
-        ids.iter().filter(|id| truth.contains(id)).count()
-    };
-    let all: usize = (0..queries.count()).map(found).sum();
-    all as f64 / (queries.count() * answers.k) as f64
-}
-
 #[test]
 fn rounds_that_double_are_as_wide_as_told_and_find_as_much_for_fewer_reads() {
     let base = Rows::clustered(3000, 32, ElementType::F32, 1);
@@ -65,13 +55,9 @@ fn rounds_that_double_are_as_wide_as_told_and_find_as_much_for_fewer_reads() {
         let most: u64 = widths.sum();
         assert!(stats.reads <= most, "{stats:?}: at most {most}");
     }
-    let pages = |answers: &Answers| answers.stats.iter().map(|s| s.reads).sum::<u64>();
-    assert!(
-        pages(&doubled) * 20 < pages(&plain) * 19,
-        "{} pages, {} without",
-        pages(&doubled),
-        pages(&plain)
-    );
+    let [less, reads] = [&doubled, &plain]
+        .map(|answers| answers.stats.iter().map(|stats| stats.reads).sum::<u64>());
+    assert!(less * 20 < reads * 19, "{less} reads, {reads} without");
     let recalls = [&plain, &doubled].map(|answers| recall(&base, &queries, answers));
     assert!(recalls[1] > recalls[0] - 0.002, "{recalls:?}");
 }

@@ -401,6 +401,7 @@ impl Choice {
         };
         [
             ScheduleSpec::Lockstep { beam },
+            // With one beam that is wide enough rounds double, with another not.
             ScheduleSpec::Overlapped {
                 beam,
                 doubling: beam > 4,

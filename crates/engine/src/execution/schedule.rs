@@ -8,7 +8,7 @@ use super::key::key_node;
 use super::scratch::Target;
 use super::traversal::PageRequest;
 use crate::layout::{PageCodec, PageError, PageView};
-use crate::spec::{HarvestSpec, ScheduleSpec};
+use crate::spec::{HarvestSpec, MAX_BEAM, ScheduleSpec};
 
 /// Which candidates are chosen from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,8 +80,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         if !self.parts.execution.schedule.doubles() {
             return beam;
         }
-        let doubled = 1_usize.checked_shl(self.stats.rounds.min(u64::from(u32::MAX)) as u32);
-        doubled.map_or(beam, |width| width.min(beam))
+        let doublings = self.stats.rounds.min(u64::from(MAX_BEAM.ilog2()));
+        beam.min(1 << doublings)
     }
 
     /// Gorgeous: expands candidates whose lists are in memory until few are left, then reads the

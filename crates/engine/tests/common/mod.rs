@@ -14,7 +14,7 @@ use std::path::Path;
 
 use pageway::source::VectorSlice;
 use pageway::{
-    BuildInput, BuildOptions, BuildReport, ElementType, Error, ErrorKind, Index, Metric,
+    Answers, BuildInput, BuildOptions, BuildReport, ElementType, Error, ErrorKind, Index, Metric,
     NoProgress, Result, VectorShape,
 };
 
@@ -168,6 +168,17 @@ pub fn nearest(base: &Rows, queries: &Rows, query: usize, k: usize, metric: Metr
     }
     all.sort_by(by_distance);
     all.into_iter().map(|(_, row)| row).collect()
+}
+
+/// Share of the true neighbours by L2 among answers whose ids are row numbers.
+pub fn recall(base: &Rows, queries: &Rows, answers: &Answers) -> f64 {
+    let found = |query: usize| {
+        let truth = nearest(base, queries, query, answers.k, Metric::L2);
+        let ids = &answers.ids[query * answers.k..][..answers.k];
+        ids.iter().filter(|id| truth.contains(id)).count()
+    };
+    let all: usize = (0..queries.count()).map(found).sum();
+    all as f64 / (queries.count() * answers.k) as f64
 }
 
 /// The memory that a refusal names.

@@ -124,7 +124,8 @@ impl ScheduleSpec {
 
 impl Choice for ScheduleSpec {
     const ABOUT: &str = "Which reads are in flight: lockstep, overlapped[:doubling=false], prefetch \
-                         (each of --beam reads) or pipelined[:least=4,most=32,completion=in_order|as_they_come]";
+                         (each of --beam reads) or \
+                         pipelined[:least=4,most=32,completion=in_order|as_they_come]";
 
     fn known(sizes: &Sizes) -> Vec<Self> {
         schedules(sizes).to_vec()
@@ -136,23 +137,23 @@ impl Choice for ScheduleSpec {
                 format!("Rounds: the best {beam} candidates are read together and waited for."),
                 "A round takes as long as its slowest read.",
             ),
-            Self::Overlapped { beam, doubling } => Words::new(
-                format!(
-                    "Rounds of {}{beam} reads; what a page holds beside what it was read for is \
-                     worked on while the next round is in flight.",
-                    if doubling {
-                        "1 read, then twice as many each time, up to "
-                    } else {
-                        ""
-                    },
-                ),
-                if doubling {
-                    "The walk learns of those nodes one round late. The first reads, which lead \
-                     the way, wait for each other."
+            Self::Overlapped { beam, doubling } => {
+                let (first, wait) = if doubling {
+                    (
+                        "1 read, then twice as many each time, up to ",
+                        " The first reads wait for each other.",
+                    )
                 } else {
-                    "The walk learns of those nodes one round late."
-                },
-            ),
+                    ("", "")
+                };
+                Words::new(
+                    format!(
+                        "Rounds of {first}{beam} reads; what a page holds beside what it was read \
+                         for is worked on while the next round is in flight."
+                    ),
+                    format!("The walk learns of those nodes one round late.{wait}"),
+                )
+            }
             Self::Prefetch { beam } => Words::new(
                 format!(
                     "Rounds of {beam} reads begin while candidates whose lists are in memory still \
