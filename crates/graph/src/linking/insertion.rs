@@ -153,7 +153,8 @@ impl Insertion<'_> {
     }
 
     /// Links the guests: each to what a search for it finds, and their nearest neighbours back to
-    /// them. A full list gives its last edge for that, which of all matters least.
+    /// them. A full list gives its last edge for that, which of all matters least; the edge to the
+    /// guest stands where its length says, as lists may be cut to what a page has room for.
     fn admit(
         &self,
         lists: &mut AdjacencyLists,
@@ -174,12 +175,22 @@ impl Insertion<'_> {
                 for host in hosts.collect::<Vec<_>>() {
                     let mut list = lists.neighbors(host).to_vec();
                     list.truncate(capacity - 1);
-                    list.push(node);
+                    list.insert(self.place(host, (node, &list)), node);
                     write_list(lists.row_mut(host), &list);
                 }
             }
         }
         Ok(())
+    }
+
+    /// The place of a guest in the list of its host: before the first edge that is longer.
+    fn place(&self, host: NodeId, (guest, list): (NodeId, &[NodeId])) -> usize {
+        let nodes = [list, &[guest]].concat();
+        let mut lengths = vec![0.0; nodes.len()];
+        self.vectors.distance_many(host, &nodes, &mut lengths);
+        let own = lengths.pop().unwrap_or(f32::INFINITY);
+        let longer = lengths.iter().position(|length| *length > own);
+        longer.unwrap_or(list.len())
     }
 
     fn frozen<'f>(&'f self, lists: &'f AdjacencyLists) -> Frozen<'f> {
