@@ -196,6 +196,7 @@ fn what_a_query_notes_of_lists_is_what_searches_with_them_find() {
     for (preset, form) in [
         (Preset::default(), "resident"),
         (Preset::default(), "clustered"),
+        (Preset::default(), "on-disk"),
         (Preset::DiskAnn, "diskann"),
     ] {
         let dir = tempfile::tempdir().unwrap();

@@ -1,9 +1,11 @@
-//! Measuring a surface by one search per query: it notes what lists of every size find, for every
-//! k, where a design allows that.
+//! Measuring a surface by searches that note what lists find for every k, where a design allows
+//! that: one search per query for lists of every size, or one for each.
 //!
 //! All queries walk short lists; only some go on to longer ones, because recalls of long lists
 //! differ less between queries. Where queries stop, the misses of all are extrapolated by how those
 //! of the rest change from list to list, so that a curve does not jump there.
+
+use std::ops::Range;
 
 use pageway_types::{Progress, Quiet};
 
@@ -15,7 +17,7 @@ use crate::calibration::{
 };
 use crate::error::Result;
 use crate::execution::{Ladder, LadderNote};
-use crate::index::Index;
+use crate::index::{Index, ListNoting};
 use crate::options::{Queries, SearchOptions};
 use crate::truth::{Truth, recall_p5};
 
@@ -30,6 +32,8 @@ const SIZES: [u32; 27] = [
 const PASSES: [(usize, u64); 3] = [(12, 2), (3, 1), (1, 1)];
 /// Rows that this cost is counted for, at least and at most.
 const PAID_ROWS: (u64, u64) = (60_000, 150_000);
+/// Where each list is a search of its own they may cost so many times as much.
+const APART: u64 = 2;
 
 /// Of the lists with less recall than this a curve keeps one.
 const TOO_LITTLE: f32 = 0.76;
@@ -41,7 +45,7 @@ const ENOUGH: f32 = 0.996;
 /// # Errors
 /// As searches.
 pub(super) fn calibrate(
-    index: &Index,
+    (index, noting): (&Index, ListNoting),
     plan: &CalibrationPlan,
     progress: &dyn Progress,
 ) -> Result<Calibration> {
@@ -53,7 +57,7 @@ pub(super) fn calibrate(
         longest: plan.lift.map(|lift| lift.longest),
         ..Calibration::default()
     };
-    let Some(mut climb) = Climb::new(index, plan) else {
+    let Some(mut climb) = Climb::new((index, noting), plan) else {
         return Ok(calibration);
     };
     for pass in 0..PASSES.len() {
@@ -73,10 +77,11 @@ pub(super) fn calibrate(
 /// The notes of the queries so far.
 struct Climb<'c> {
     index: &'c Index,
+    noting: ListNoting,
     plan: &'c CalibrationPlan,
     /// Numbers of neighbours of the plan that memory has room for.
     ranks: &'c [u32],
-    sizes: &'static [u32],
+    sizes: Vec<u32>,
     beam: u32,
     notes: Vec<(usize, LadderNote)>,
     /// Of each query, how many of the sizes it went up to.
@@ -85,18 +90,31 @@ struct Climb<'c> {
 
 impl<'c> Climb<'c> {
     /// Without notes; `None` if memory has no room for any list.
-    fn new(index: &'c Index, plan: &'c CalibrationPlan) -> Option<Self> {
+    fn new((index, noting): (&'c Index, ListNoting), plan: &'c CalibrationPlan) -> Option<Self> {
         let first = *SIZES.first()?;
         let fits = |k: u32, longest: u32| index.has_ladder_room(&options(k, plan), longest);
         let held = plan.ranks.iter().rposition(|k| fits(*k, first))?;
         let ranks = plan.ranks.get(..=held)?;
-        let most = *ranks.last()?;
+        // The rank that every list must have room for.
+        let most = match noting {
+            ListNoting::OnTheWay => ranks.last(),
+            ListNoting::OneByOne => ranks.first(),
+        };
+        let most = *most?;
+        let mut sizes = SIZES.to_vec();
+        if index.expands_answers() {
+            // No list is shorter than k.
+            sizes.extend(ranks);
+            sizes.sort_unstable();
+            sizes.dedup();
+        }
         // Up to the first that holds all rows.
-        let of_use = SIZES.partition_point(|size| u64::from(*size) < index.len());
-        let sizes = SIZES.get(..=of_use).unwrap_or(&SIZES);
-        let sizes = sizes.get(..=sizes.iter().rposition(|size| fits(most, *size))?)?;
+        let of_use = sizes.partition_point(|size| u64::from(*size) < index.len());
+        sizes.truncate(of_use + 1);
+        sizes.truncate(sizes.iter().rposition(|size| fits(most, *size))? + 1);
         Some(Self {
             index,
+            noting,
             plan,
             ranks,
             sizes,
@@ -118,36 +136,93 @@ impl<'c> Climb<'c> {
             .collect();
         let (least, most) = PAID_ROWS;
         let expansions = self.index.len().clamp(least, most) * paid;
-        let longest = expansions / (queries / step).max(1) as u64;
-        let count = self
-            .sizes
-            .partition_point(|size| u64::from(*size) <= longest);
-        let count = count.max(1);
+        let count = self.affordable(expansions / (queries / step).max(1) as u64);
+        let count = match self.noting {
+            ListNoting::OnTheWay => {
+                self.search(&places, 0..count, self.ranks, progress)?;
+                count
+            }
+            ListNoting::OneByOne => self.search_each(&places, count, progress)?,
+        };
         for place in &places {
             if let Some(climbed) = self.climbed.get_mut(*place) {
                 *climbed = count;
             }
         }
-        self.search(&places, count, progress)
+        Ok(())
     }
 
-    fn search(&mut self, places: &[usize], count: usize, progress: &dyn Progress) -> Result<()> {
-        if places.is_empty() {
-            return Ok(());
+    /// How many of the sizes a query may search with for so many expansions; one at least.
+    fn affordable(&self, expansions: u64) -> usize {
+        let sizes = self.sizes.iter().map(|size| u64::from(*size));
+        let count = match self.noting {
+            ListNoting::OnTheWay => sizes.take_while(|size| *size <= expansions).count(),
+            ListNoting::OneByOne => {
+                let sums = sizes.scan(0, |sum, size| {
+                    *sum += size;
+                    Some(*sum)
+                });
+                sums.take_while(|sum| *sum <= APART * expansions).count()
+            }
+        };
+        count.max(1)
+    }
+
+    /// Searches with one list after the other: up to `count`, or to one that finds enough and the
+    /// next. How many it was.
+    fn search_each(
+        &mut self,
+        places: &[usize],
+        count: usize,
+        progress: &dyn Progress,
+    ) -> Result<usize> {
+        let mut enough = count;
+        for size in 0..count {
+            let list_size = self.sizes.get(size).copied().unwrap_or(1);
+            let fits = |k: &u32| {
+                self.index
+                    .has_ladder_room(&options(*k, self.plan), list_size)
+            };
+            let held = self.ranks.iter().rposition(fits).map_or(0, |last| last + 1);
+            let before = self.notes.len();
+            let ranks = self.ranks.get(..held).unwrap_or_default();
+            self.search(places, size..size + 1, ranks, progress)?;
+            let notes = self.notes.get(before..).unwrap_or_default();
+            if finds_enough(notes, self.ranks, places.len()) {
+                enough = enough.min(size + 1);
+            }
+            if size >= enough {
+                return Ok(size + 1);
+            }
         }
-        let k = self.ranks.last().copied().unwrap_or(1);
+        Ok(count)
+    }
+
+    /// Searches with lists of some sizes for the numbers of neighbours of `ranks`, the first of
+    /// all.
+    fn search(
+        &mut self,
+        places: &[usize],
+        sizes: Range<usize>,
+        ranks: &[u32],
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let Some(k) = ranks.last().filter(|_| !places.is_empty()).copied() else {
+            return Ok(());
+        };
         let (rows, held_out) = self.plan.queries(places);
         let mut queries = Queries::new(&rows, self.index.shape());
         queries.held_out = held_out.as_deref();
         let truth = &self.plan.truth;
         let each = |place: &usize| {
-            let (ranks, place) = (self.ranks, *place);
+            let place = *place;
             ranks.iter().map(move |k| eligible(truth, place, *k))
         };
         let eligible: Vec<u32> = places.iter().flat_map(each).collect();
+        let first = sizes.start as u16;
         let ladder = Ladder {
-            sizes: self.sizes.get(..count).unwrap_or_default(),
-            ranks: self.ranks,
+            sizes: self.sizes.get(sizes).unwrap_or_default(),
+            ranks,
             truth: &truth.ids,
             each: truth.k,
             places,
@@ -163,7 +238,10 @@ impl<'c> Climb<'c> {
         let quiet = Quiet(progress);
         let found = self.index.note_lists(&queries, &options, &ladder, &quiet)?;
         self.beam = found.beam;
-        let own = |(query, note): (usize, LadderNote)| Some((*places.get(query)?, note));
+        let own = |(query, note): (usize, LadderNote)| {
+            let size = first + note.size;
+            Some((*places.get(query)?, LadderNote { size, ..note }))
+        };
         let notes = found.notes.into_iter().flatten();
         self.notes.extend(notes.filter_map(own));
         Ok(())
@@ -341,6 +419,18 @@ fn eligible(truth: &Truth, query: usize, k: u32) -> u32 {
         return k;
     };
     distances.partition_point(|distance| distance <= farthest) as u32
+}
+
+/// Whether as many queries as there are have found enough of each number of neighbours.
+fn finds_enough(notes: &[(usize, LadderNote)], ranks: &[u32], queries: usize) -> bool {
+    let enough = |(rank, k): (usize, &u32)| {
+        let own = notes
+            .iter()
+            .filter(|(_, note)| usize::from(note.rank) == rank);
+        let found: u64 = own.map(|(_, note)| u64::from(note.found)).sum();
+        found as f32 >= ENOUGH * (queries as u64 * u64::from(*k)) as f32
+    };
+    ranks.iter().enumerate().all(enough)
 }
 
 fn mean_missed(marks: &[MissMark]) -> f64 {

@@ -63,10 +63,10 @@ pub(crate) fn calibrate(
     plan: &CalibrationPlan,
     progress: &dyn Progress,
 ) -> Result<Calibration> {
-    let mut calibration = if index.notes_lists() && index.len() > FEW_ROWS {
-        climb::calibrate(index, plan, progress)?
-    } else {
-        search_lists(index, plan, progress)?
+    let noting = index.notes_lists().filter(|_| index.len() > FEW_ROWS);
+    let mut calibration = match noting {
+        Some(noting) => climb::calibrate((index, noting), plan, progress)?,
+        None => search_lists(index, plan, progress)?,
     };
     for curve in &mut calibration.curves {
         curve.likeness = plan.likeness(curve.k);

@@ -209,7 +209,7 @@ fn lift_of_rows(index: &Index, (held_out, seed): (Option<&[u8]>, u64)) -> Result
 /// The usual ranks and `others`, as far as there are so many neighbours; ascending.
 fn ranks(index: &Index, others: &[u32], neighbors: u64) -> Vec<u32> {
     let most = u32::try_from(neighbors).unwrap_or(u32::MAX).max(1);
-    let between: &[u32] = if index.notes_lists() {
+    let between: &[u32] = if index.notes_lists().is_some() {
         &RANKS_BETWEEN
     } else {
         &[]

@@ -28,5 +28,5 @@ pub(crate) use likeness::{Marks, marks};
 pub(crate) use plan::ListPlan;
 pub use plan::unlike_warning;
 pub(crate) use pooled::pool_ranks;
-pub(crate) use surface::Misses;
 pub use surface::{Calibration, RANKS};
+pub(crate) use surface::{Misses, whole_list};

@@ -96,6 +96,12 @@ pub(super) fn margin((held_out, misses): (bool, Misses), fit: &DimensionFit) -> 
     misses.times(guess)
 }
 
+/// The longer of the lists that so many places are the mean of. What is a place more by rounding
+/// alone is none.
+pub(crate) fn whole_list(list_size: f32) -> u32 {
+    (list_size - 1e-3).ceil().max(1.0) as u32
+}
+
 impl Calibration {
     /// The smallest list size that reaches `recall`@`k`. May be less than `k`: the list then holds
     /// `k`, and only so many of them are expanded.
@@ -118,14 +124,21 @@ impl Calibration {
     /// # Errors
     /// As [`Self::list_size_for`].
     pub(crate) fn list_size_by(&self, k: u32, recall: f32, misses: Misses) -> Result<u32> {
+        self.mean_list_size(k, recall, misses).map(whole_list)
+    }
+
+    /// The same as a mean over queries of which some have a list of one place more than others.
+    ///
+    /// # Errors
+    /// As [`Self::list_size_for`].
+    pub(crate) fn mean_list_size(&self, k: u32, recall: f32, misses: Misses) -> Result<f32> {
         if !(0.0..=1.0).contains(&recall) {
             return Err(Error::invalid(format!(
                 "recall = {recall}: give a value from 0 to 1"
             )));
         }
         let size = self.size_at(k, self.measured_for(k, recall, misses));
-        let size = size.ok_or_else(|| self.unreachable(k, recall))?;
-        Ok((size - 1e-3).ceil().max(1.0) as u32)
+        size.ok_or_else(|| self.unreachable(k, recall))
     }
 
     /// The recall that must have been measured to promise `recall`, as far as it was reached.
@@ -162,12 +175,12 @@ impl Calibration {
     /// Recall@`k` promised of a list size: the most that would have led to it. None where nothing
     /// was measured.
     pub fn expected_recall(&self, k: u32, list_size: u32) -> Option<f32> {
-        self.expected_by(k, list_size, Misses::Unknown)
+        self.expected_by(k, list_size as f32, Misses::Unknown)
     }
 
     /// The same of queries that miss so much.
-    pub(crate) fn expected_by(&self, k: u32, list_size: u32, misses: Misses) -> Option<f32> {
-        let missed = 1.0 - self.measured_at(k, list_size as f32)?;
+    pub(crate) fn expected_by(&self, k: u32, list_size: f32, misses: Misses) -> Option<f32> {
+        let missed = 1.0 - self.measured_at(k, list_size)?;
         Some((1.0 - self.times(misses) * missed).max(0.0))
     }
 

@@ -9,8 +9,11 @@
 //!                 note note       note               note  of the true neighbours, which would be
 //!                                                          answers, for each k
 //! ```
-//! Nothing is read: the truth is known, so candidates in memory and their bounds tell which of it a
-//! refinement would keep, and on which pages it would look.
+//! Nothing is read for answers: the truth is known, so candidates in memory and their bounds tell
+//! which of it a refinement would keep, and on which pages it would look.
+//!
+//! A walk that reads has scored what it would answer. Its last rounds are not full, so that a
+//! longer one does not begin with it: each list is a ladder of its own.
 
 use pageway_types::NodeId;
 
@@ -197,28 +200,46 @@ impl<C: PageCodec> Traversal<'_, C> {
         let Some(own) = self.query.ladder else {
             return;
         };
-        let (Some(k), Some(list_size), Some(eligible), Some(deviations)) = (
+        let (Some(k), Some(list_size), Some(eligible)) = (
             own.ladder.ranks.get(rank).copied(),
             own.ladder.sizes.get(size).copied(),
             own.eligible(rank),
-            self.parts.execution.refine.deviations(),
         ) else {
             return;
         };
         let mut own = std::mem::take(&mut self.scratch.told.ladder);
-        let width = Self::widened(deviations, (list_size, k));
-        let found = self.kept_by_bounds(&mut own, (list_size, k, eligible), width);
-        if let Some((found, pages)) = found {
+        let found = match self.parts.execution.refine.deviations() {
+            Some(deviations) => {
+                let width = Self::widened(deviations, (list_size, k));
+                let kept = self.kept_by_bounds(&mut own, (list_size, k, eligible), width);
+                kept.map(|(found, pages)| (found, pages, u32::from(pages > 0)))
+            }
+            None => self.scored(&own, (k, eligible)),
+        };
+        if let Some((found, pages, rounds)) = found {
             own.notes.push(LadderNote {
                 rank: rank as u16,
                 size: size as u16,
                 found: found.min(k),
                 pages,
-                rounds: u32::from(pages > 0),
+                rounds,
                 dimension: self.dimension_now(),
             });
         }
         self.scratch.told.ladder = own;
+    }
+
+    /// Of the first true neighbours those that a walk has scored, with the pages and rounds of its
+    /// reads. None where it scored fewer than `k`: a search for `k` would go on.
+    fn scored(&self, own: &LadderNotes, (k, eligible): (u32, u32)) -> Option<(u32, u32, u32)> {
+        let ranking = &self.scratch.ranking;
+        if ranking.len() < k as usize {
+            return None;
+        }
+        let places = ranking.iter().filter_map(|one| own.place_of(one.node));
+        let found = places.filter(|place| *place < eligible).count();
+        let (pages, rounds) = (self.stats.pages, self.stats.rounds);
+        Some((found as u32, pages as u32, rounds as u32))
     }
 
     /// The local dimension that the candidates tell.

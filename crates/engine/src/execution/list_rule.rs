@@ -83,9 +83,18 @@ impl ListRule<'_> {
 
 /// A number from 0 to below 1 that queries have evenly, and each always.
 fn share_of(distances: &[f32]) -> f32 {
-    let bits = distances.iter().fold(0, |bits: u64, own| {
-        bits.rotate_left(9) ^ u64::from(own.to_bits())
-    });
+    share_of_bits(distances.iter().map(|own| own.to_bits().into()))
+}
+
+/// The same of a raw row.
+pub(super) fn share_of_row(row: &[u8]) -> f32 {
+    let (words, rest) = row.as_chunks::<8>();
+    let words = words.iter().map(|word| u64::from_le_bytes(*word));
+    share_of_bits(words.chain(rest.iter().map(|byte| u64::from(*byte))))
+}
+
+fn share_of_bits(words: impl Iterator<Item = u64>) -> f32 {
+    let bits = words.fold(0, |bits: u64, own| bits.rotate_left(9) ^ own);
     let mixed = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ bits >> 29;
     (mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as f32 / (1_u32 << 24) as f32
 }

@@ -7,7 +7,7 @@ use super::admission::Admission;
 use super::among::WalkAmong;
 use super::ladder::{Ladder, QueryLadder};
 use super::lift::Lift;
-use super::list_rule::ListRule;
+use super::list_rule::{ListRule, share_of_row};
 use super::scratch::IndexShape;
 use super::stats::LIST_COST;
 use super::tolerance::Tolerance;
@@ -255,6 +255,8 @@ impl QuerySizes {
 pub(crate) struct CallLists<'c> {
     /// Sizes of each query, or of the longest list that one may choose.
     pub(crate) sizes: QuerySizes,
+    /// Share of the queries whose list has a place less.
+    pub(crate) shorter: f32,
     /// Whether candidates are listed, not found.
     pub(crate) admitted: bool,
     /// What queries choose their lists by, where they do.
@@ -275,12 +277,22 @@ impl CallLists<'_> {
     pub(crate) const fn fixed(sizes: QuerySizes) -> Self {
         Self {
             sizes,
+            shorter: 0.0,
             admitted: false,
             rule: None,
             lift: None,
             among: None,
             left_out: None,
             ladder: None,
+        }
+    }
+
+    /// Sizes of a query: one has always the same.
+    pub(crate) fn sizes_of(&self, vector: &[u8]) -> QuerySizes {
+        if self.shorter > share_of_row(vector) && self.sizes.list_size > 1 {
+            self.sizes.with_list(self.sizes.list_size - 1)
+        } else {
+            self.sizes
         }
     }
 }
@@ -402,6 +414,26 @@ mod tests {
         );
         let listed = sizes(10, 15, 200).of_list(1000, false);
         assert_eq!((listed.list_size, listed.capacity), (40, 40));
+    }
+
+    #[test]
+    fn a_share_of_the_queries_has_a_list_of_one_place_less() {
+        for shorter in [0.0, 0.3, 0.9] {
+            let lists = CallLists {
+                shorter,
+                ..CallLists::fixed(sizes(10, 12, 12))
+            };
+            let rows = (0..4000_u32).map(|row| [row.to_le_bytes(), [7; 4], [1; 4]].concat());
+            let sizes: Vec<usize> = rows.map(|row| lists.sizes_of(&row).list_size).collect();
+            let fewer = sizes.iter().filter(|size| **size == 11).count();
+            assert!(sizes.iter().all(|size| [11, 12].contains(size)));
+            assert!((fewer as f32 / 4000.0 - shorter).abs() < 0.03, "{fewer}");
+        }
+        let one = CallLists {
+            shorter: 0.9,
+            ..CallLists::fixed(sizes(1, 1, 1))
+        };
+        assert_eq!(one.sizes_of(&[0; 8]).list_size, 1);
     }
 
     proptest! {

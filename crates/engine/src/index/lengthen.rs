@@ -43,7 +43,8 @@ impl Index {
         let Some(longest) = reference(place.0, options, recall) else {
             return Ok((Misses::Unknown, found));
         };
-        let mut closest = self.search_fixed(place, options, (longest, Misses::MEASURED), watch)?;
+        let mut closest =
+            self.search_fixed(place, options, (longest as f32, Misses::MEASURED), watch)?;
         closest.0.add_costs(&found.0);
         let allowed = (1.0 - LEFT_OUT) * (1.0 - recall);
         let (mut misses, mut last) = (Misses::Unknown, found.0);

@@ -45,6 +45,7 @@ use pageway_types::{Metric, VectorShape};
 pub use describe::{Description, FileDescription, SegmentState, describe, describe_on};
 pub(crate) use held_out::CopyTest;
 pub(crate) use neighbors::met_bytes;
+pub(crate) use notes::ListNoting;
 pub(crate) use open::Reload;
 pub(crate) use open::share;
 pub use open::{BackendReport, MemoryReport};

@@ -16,6 +16,15 @@ pub(crate) struct ListNotes {
     pub(crate) beam: u32,
 }
 
+/// How searches note what lists of several sizes find.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ListNoting {
+    /// Each search notes all lists on its way to the longest.
+    OnTheWay,
+    /// Each search notes one list.
+    OneByOne,
+}
+
 impl Version {
     /// Whether the memory of searches holds a query that walks up to this list.
     fn has_ladder_room(&self, options: &SearchOptions, longest: u32) -> bool {
@@ -25,20 +34,22 @@ impl Version {
 }
 
 impl Index {
-    /// Whether a search can note what shorter lists find: if it begins as with a shorter list,
-    /// reads nothing before the answers are known, and there is one segment.
-    pub(crate) fn notes_lists(&self) -> bool {
+    /// How searches can note what lists find, for every number of neighbours at once: where there
+    /// is one segment without dead rows, and what a list finds does not depend on that number.
+    pub(crate) fn notes_lists(&self) -> Option<ListNoting> {
         let version = self.version();
         let [segment] = version.segments.as_slice() else {
-            return false;
+            return None;
         };
         let execution = &version.manifest.spec.execution;
-        let tells = match segment.shape.gathering() {
-            Gathering::InMemory => true,
-            Gathering::Scanning => !segment.shape.codes.coded,
-            Gathering::Reading => false,
+        let noting = match segment.shape.gathering() {
+            Gathering::InMemory => ListNoting::OnTheWay,
+            Gathering::Scanning if !segment.shape.codes.coded => ListNoting::OnTheWay,
+            Gathering::Reading if execution.refine.is_inline() => ListNoting::OneByOne,
+            Gathering::Scanning | Gathering::Reading => return None,
         };
-        tells && version.dead_count() == 0 && execution.stop.slack(1, 1) == f32::INFINITY
+        let is_told = version.dead_count() == 0 && execution.stop.slack(1, 1) == f32::INFINITY;
+        is_told.then_some(noting)
     }
 
     /// Whether memory has room for a search that notes lists up to `longest`.

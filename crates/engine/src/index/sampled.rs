@@ -9,7 +9,7 @@
 //!            the call says that they are unlike
 //! ```
 
-use super::sizes::list_size;
+use super::sizes::mean_list_size;
 use super::subset::QuerySubset;
 use super::watch::{Notes, Watch};
 use super::{Index, Version};
@@ -74,7 +74,7 @@ impl Index {
         if let Some(plan) = version.list_plan(queries, (options, misses)) {
             return self.search_planned(place, (options, misses), &plan, watch);
         }
-        let list_size = list_size(version, options, misses)?;
+        let list_size = mean_list_size(version, options, misses)?;
         self.search_fixed(place, options, (list_size, misses), watch)
     }
 

@@ -11,7 +11,7 @@ use super::pool::{Lease, Patience, Wanted};
 use super::sizes::{check, list_size, list_size_for};
 use super::watch::{Notes, Watch};
 use super::{Index, Version};
-use crate::calibration::Misses;
+use crate::calibration::{Misses, whole_list};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{Job, JobNotes, Outcomes, WorkerShape};
 use crate::execution::{CallLists, Goal, MetRows, QuerySizes, Segment};
@@ -140,23 +140,28 @@ impl Index {
         watch: Watch<'_>,
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let place = (version, queries);
-        let found = self.search_fixed(place, options, (list_size, Misses::Unknown), watch)?;
+        let list_size = (list_size as f32, Misses::Unknown);
+        let found = self.search_fixed(place, options, list_size, watch)?;
         let (mut answers, outcomes) = found;
         self.add_deltas(version, (queries, options), (&mut answers, &outcomes));
         Ok((answers, outcomes))
     }
 
-    /// Searches segments with lists of one size for queries that miss so much.
+    /// Searches segments with lists of one size on average, for queries that miss so much.
     pub(super) fn search_fixed(
         &self,
         (version, queries): (&Version, &Queries<'_>),
         options: &SearchOptions,
-        (list_size, misses): (u32, Misses),
+        (list_size, misses): (f32, Misses),
         watch: Watch<'_>,
     ) -> Result<(Answers, Vec<Outcomes>)> {
-        let sizes = version.sizes_for(options, list_size, queries.admitted)?;
+        let longer = whole_list(list_size);
+        let sizes = version.sizes_for(options, longer, queries.admitted)?;
         let place = (version, queries);
-        let lists = CallLists::fixed(sizes);
+        let lists = CallLists {
+            shorter: (longer as f32 - list_size).max(0.0),
+            ..CallLists::fixed(sizes)
+        };
         let (mut answers, outcomes) = self.search_sized(place, options, lists, watch)?;
         if options.radius.is_none() && queries.admitted.is_none() {
             let calibration = &version.manifest.calibration;

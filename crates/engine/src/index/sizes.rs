@@ -2,7 +2,7 @@
 
 use super::Version;
 use super::collect::ResultPlaces;
-use crate::calibration::Misses;
+use crate::calibration::{Misses, whole_list};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::WorkerShape;
 use crate::execution::{NodeSet, QuerySizes};
@@ -120,15 +120,20 @@ pub(super) fn list_size_for(
     (k, recall): (u32, f32),
     misses: Misses,
 ) -> Result<u32> {
+    mean_list_size_for(version, (k, recall), misses).map(whole_list)
+}
+
+/// The same as a mean over queries.
+fn mean_list_size_for(version: &Version, (k, recall): (u32, f32), misses: Misses) -> Result<f32> {
     check_k(version, k)?;
     if version.segments.is_empty() {
-        return Ok(k);
+        return Ok(k as f32);
     }
     let calibration = &version.manifest.calibration;
     if calibration.curves.is_empty() && !version.is_whole() {
         return Err(unmeasured());
     }
-    calibration.list_size_by(k, recall, misses)
+    calibration.mean_list_size(k, recall, misses)
 }
 
 /// The error for an index whose recall is not known and cannot be measured now.
@@ -146,16 +151,25 @@ fn unmeasured() -> Error {
 /// # Errors
 /// `Unsupported` for a recall out of reach, `InvalidInput` for a list size that cannot be.
 pub(super) fn list_size(version: &Version, options: &SearchOptions, misses: Misses) -> Result<u32> {
+    mean_list_size(version, options, misses).map(whole_list)
+}
+
+/// The same as a mean over queries of which some have a list of one place more than others.
+pub(super) fn mean_list_size(
+    version: &Version,
+    options: &SearchOptions,
+    misses: Misses,
+) -> Result<f32> {
     match options.effort {
         Effort::Recall(_) if options.radius.is_some() => Err(Error::new(
             ErrorKind::Unsupported,
             "the recall of searches within a radius is not calibrated: give a list size",
         )),
-        Effort::Recall(recall) => list_size_for(version, (options.k, recall), misses),
-        Effort::ListSize(size) if (1..=MAX_LIST_SIZE).contains(&size) => Ok(match options.radius {
-            Some(_) => size,
-            None => size.max(options.k),
-        }),
+        Effort::Recall(recall) => mean_list_size_for(version, (options.k, recall), misses),
+        Effort::ListSize(size) if (1..=MAX_LIST_SIZE).contains(&size) => {
+            let least = options.radius.map_or(options.k, |_| 1);
+            Ok(size.max(least) as f32)
+        }
         Effort::ListSize(size) => Err(Error::invalid(format!(
             "list size {size}: give 1 to {MAX_LIST_SIZE}"
         ))),

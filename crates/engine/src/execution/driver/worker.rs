@@ -243,7 +243,7 @@ impl<'j> Job<'j> {
             Query {
                 vector,
                 goal: self.goal,
-                sizes: self.lists.sizes,
+                sizes: self.lists.sizes_of(vector),
                 admission,
                 lists_admitted: self.lists.admitted,
                 deadline: self.deadline,
