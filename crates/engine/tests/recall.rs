@@ -280,6 +280,46 @@ fn queries_like_the_rows_get_what_they_ask_for_and_others_are_told() {
     }
 }
 
+/// One neighbour says little of how a query lies: a sample is asked for ten.
+#[test]
+fn of_few_neighbours_too_queries_like_the_rows_need_no_margin() {
+    let (base, like) = rows(1024);
+    let noisy = noisy(&base, 1024);
+    for (preset, form) in [
+        (Preset::default(), Some("resident")),
+        (Preset::default(), Some("on-disk")),
+        (Preset::DiskAnn, None),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(preset, 1)
+            .with_form(form.map(str::to_owned))
+            .with_calibration_queries(75);
+        base.build(dir.path(), &options).unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        for k in [1, 3] {
+            let search = |queries: &Rows, count: usize| {
+                let bytes = &queries.bytes[..count * queries.shape.row_bytes()];
+                let options = SearchOptions::nearest(k).with_effort(Effort::Recall(0.9));
+                index
+                    .search(&Queries::new(bytes, queries.shape), &options)
+                    .unwrap()
+            };
+            // Calls of so few queries have no sample.
+            let (few, many) = (search(&like, 40), search(&like, 1024));
+            let lists = (few.settings.list_size, many.settings.list_size);
+            assert!(lists.1 <= lists.0, "{preset} {form:?} {k}: {lists:?}");
+            assert!(many.unlike < 0.1, "{preset} {form:?} {k}: {}", many.unlike);
+            assert_eq!(many.ids.len(), 1024 * k as usize);
+            assert!(many.ids.iter().all(|id| *id != u64::MAX));
+            assert!(many.errors.iter().all(|error| *error == 0.0));
+            let told = search(&noisy, 1024).unlike;
+            assert!((told - 1.0).abs() < 1e-6, "{preset} {form:?} {k}: {told}");
+            let (got, _) = recall(&index, &like, k, 0.9);
+            assert!(got > 0.88, "{preset} {form:?} {k}: {got}");
+        }
+    }
+}
+
 /// Where nodes are pages, lists need no margin only if no page was grouped about a row that stands
 /// for a query. Rows that are too large a part of all are built in like others.
 #[test]

@@ -23,6 +23,9 @@ const UNSEEN_QUERIES: f32 = 2.5;
 const TOLD_QUERIES: (f32, f32) = (1.2, 1.5);
 /// The same for queries that are like those of the calibration, for what a sample does not show.
 const ALIKE: f32 = 1.05;
+/// The same of fewer neighbours than tell it: of up to five of them queries that are like rows
+/// missed up to 1.3 times what those do.
+const ALIKE_BY_FEW: f32 = 1.2;
 
 /// Part of what dimensions do not tell that is allowed for where true ones would not tell it
 /// either.
@@ -66,6 +69,8 @@ pub(crate) enum Misses {
 impl Misses {
     /// Of queries that lie from their neighbours as those of the calibration do.
     pub(crate) const ALIKE: Self = Self::Times(ALIKE);
+    /// The same where it is by more neighbours than are wanted.
+    pub(crate) const ALIKE_BY_FEW: Self = Self::Times(ALIKE_BY_FEW);
     /// What the calibration says itself.
     pub(crate) const MEASURED: Self = Self::Times(1.0);
 

@@ -3,18 +3,19 @@
 //!
 //! ```text
 //!  sample -- lists with a margin -- as far from what it finds as calibrated queries are?
-//!     yes    the others have lists for the misses of the calibration; for few neighbours, with the
-//!            margin
+//!     yes    the others have lists for the misses of the calibration
 //!     no     the others have lists with the margin, or longer ones if the sample misses too much;
 //!            the call says that they are unlike
 //! ```
+//! Of few neighbours the sample is asked for more than is wanted: the nearest one tells little.
 
 use super::sizes::mean_list_size;
 use super::subset::QuerySubset;
 use super::watch::{Notes, Watch};
 use super::{Index, Version};
 use crate::calibration::{Likeness, Marks, Misses, marks};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
+use crate::execution::Tolerance;
 use crate::execution::driver::Outcomes;
 use crate::options::{Answers, Effort, Queries, SearchOptions};
 
@@ -26,6 +27,10 @@ const SAMPLE: (usize, usize) = (32, 256);
 /// Neighbours that tell that queries miss no more than those of the calibration, at least. With
 /// fewer the nearest one tells only whether queries are unlike.
 const LEAST_NEIGHBORS: u32 = 8;
+/// Neighbours that a sample is asked for where fewer are wanted: one of the calibrated ranks.
+const ASKED_OF_SAMPLE: u32 = 10;
+/// What distances that tell how queries lie may be off.
+const LOOSE: f32 = 0.05;
 /// Queries that tell whether a call is unlike the calibration, at least: copies of rows tell
 /// nothing.
 const LEAST_TELLING: usize = 16;
@@ -49,12 +54,12 @@ impl Index {
         let calibration = &version.manifest.calibration;
         let has_margin = calibration.held_out && (calibration.apart || !are_pages);
         let is_sampled = has_margin && count >= LEAST_QUERIES && watch.notes == Notes::default();
-        let known = known_likeness(version, queries, options);
-        let (mut answers, outcomes) = match &known {
-            Some(known) if is_sampled => self.search_sampled(place, options, known, watch)?,
+        let known = |k| known_likeness(version, queries, k);
+        let (mut answers, outcomes) = match known(asked_of_sample(options.k)) {
+            Some(known) if is_sampled => self.search_sampled(place, options, &known, watch)?,
             _ => self.search_segments(place, (options, Misses::Unknown), watch)?,
         };
-        if let Some(known) = known.filter(|_| count >= SAMPLE.0)
+        if let Some(known) = known(telling(options.k)).filter(|_| count >= SAMPLE.0)
             && !is_like(&known, place, options, &answers)?
         {
             answers.unlike = 1.0;
@@ -94,13 +99,7 @@ impl Index {
         };
         let sample = QuerySubset::of(queries, &sample);
         let place = (version, &sample.queries(queries));
-        let found = self.search_segments(place, (options, Misses::Unknown), watch)?;
-        let is_like = is_like(known, place, options, &found.0)?;
-        let (misses, found) = match (is_like, options.k >= LEAST_NEIGHBORS) {
-            (true, true) => (Misses::ALIKE, found),
-            (true, false) => (Misses::Unknown, found),
-            (false, _) => self.lengthen(place, options, found, watch)?,
-        };
+        let (told, found) = self.search_sample(place, options, known, watch)?;
         whole.take(&sample, found);
         let copied = (COPIED_BYTES / queries.shape.row_bytes()).max(LEAST_QUERIES);
         for others in others.chunks(copied) {
@@ -108,20 +107,123 @@ impl Index {
             let place = (version, &others.queries(queries));
             whole.take(
                 &others,
-                self.search_segments(place, (options, misses), watch)?,
+                self.search_segments(place, (options, told.misses), watch)?,
             );
         }
-        Ok(whole.finish())
+        let (mut answers, outcomes) = whole.finish();
+        if told.is_unlike && options.k < LEAST_NEIGHBORS {
+            answers.unlike = 1.0;
+        }
+        Ok((answers, outcomes))
     }
 }
 
-/// How far the queries of the calibration lay from the neighbours that tell; `None` if not known.
-fn known_likeness(
-    version: &Version,
-    queries: &Queries<'_>,
-    options: &SearchOptions,
-) -> Option<Likeness> {
-    let known = version.manifest.calibration.likeness(telling(options.k))?;
+impl Index {
+    /// What queries are told to be of which these are a sample, and the answers of the sample, or
+    /// of more neighbours than are wanted. `known` says how queries for so many lay.
+    fn search_sample(
+        &self,
+        place: (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        known: &Likeness,
+        watch: Watch<'_>,
+    ) -> Result<(Told, (Answers, Vec<Outcomes>))> {
+        let few = options.k < LEAST_NEIGHBORS;
+        let wide = if few {
+            self.widened(place.0, options)?
+        } else {
+            *options
+        };
+        let found = match self.search_segments(place, (&wide, Misses::Unknown), watch) {
+            Err(error) if few && is_out_of_reach(&error) => {
+                let found = self.search_segments(place, (options, Misses::Unknown), watch)?;
+                return Ok((Told::NOTHING, found));
+            }
+            searched => searched?,
+        };
+        let told = match is_like(known, place, &wide, &found.0)? {
+            true if few => Told::LIKE_BY_FEW,
+            true => Told::LIKE,
+            false => Told::UNLIKE,
+        };
+        // Answers that serve to tell alone are not those that were asked for.
+        let is_answered = wide.tolerance == options.tolerance && (!few || !told.is_unlike);
+        let found = if is_answered {
+            found
+        } else {
+            let mut asked = self.search_segments(place, (options, told.misses), watch)?;
+            asked.0.add_costs(&found.0);
+            asked
+        };
+        if !told.is_unlike {
+            return Ok((told, found));
+        }
+        let (misses, found) = self.lengthen(place, options, found, watch)?;
+        Ok((Told { misses, ..told }, found))
+    }
+
+    /// What a sample is asked of which few neighbours are wanted: more of them, by codes where
+    /// those are all in memory and tell distances well enough, so that nothing is read for more.
+    fn widened(&self, version: &Version, options: &SearchOptions) -> Result<SearchOptions> {
+        let mut segments = version.segments.iter();
+        let in_memory = segments.all(|segment| !segment.shape.codes.coded);
+        let by_codes = in_memory && self.chooses_lists() && self.metric().is_guide();
+        let loose = Tolerance::new(LOOSE.max(options.tolerance.share()))?;
+        Ok(SearchOptions {
+            k: ASKED_OF_SAMPLE,
+            tolerance: if by_codes { loose } else { options.tolerance },
+            ..*options
+        })
+    }
+}
+
+/// What a sample tells of queries.
+#[derive(Clone, Copy)]
+struct Told {
+    /// What lists must allow for.
+    misses: Misses,
+    is_unlike: bool,
+}
+
+impl Told {
+    const LIKE: Self = Self {
+        misses: Misses::ALIKE,
+        is_unlike: false,
+    };
+    const LIKE_BY_FEW: Self = Self {
+        misses: Misses::ALIKE_BY_FEW,
+        is_unlike: false,
+    };
+    const UNLIKE: Self = Self {
+        misses: Misses::Unknown,
+        is_unlike: true,
+    };
+    const NOTHING: Self = Self {
+        misses: Misses::Unknown,
+        is_unlike: false,
+    };
+}
+
+/// Whether memory or the calibration has no list for what was asked.
+fn is_out_of_reach(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::InvalidInput | ErrorKind::Unsupported
+    )
+}
+
+/// How many neighbours a sample is asked for where `k` are wanted.
+const fn asked_of_sample(k: u32) -> u32 {
+    if k < LEAST_NEIGHBORS {
+        ASKED_OF_SAMPLE
+    } else {
+        k
+    }
+}
+
+/// How far the queries of the calibration lay from their `k` neighbours; `None` if not known.
+fn known_likeness(version: &Version, queries: &Queries<'_>, k: u32) -> Option<Likeness> {
+    let known = version.manifest.calibration.likeness(k)?;
     (queries.admitted.is_none() && !version.segments.is_empty()).then_some(known)
 }
 
