@@ -14,10 +14,11 @@
 //! search with in place of that, `update=` and `build=` memory for updates, `callers=16`,
 //! `rows=10000` to change, `batch=1` rows of a call, `share=2` percent of a generation,
 //! `generations=50`, `every=10` generations a comparison, `list=` entries of candidate lists,
-//! `queries=200`, `threads=1`, `seconds=20`, `rate=` rows put in a second at most, `target_us=`
-//! latency that searches are to stay within, `preset=pageway`, `form=`, and `policy.NAME=` for
-//! choices in place of the preset's, such as `policy.update=overwrite`; of `mixed` also
-//! `inserts=9`, `deletes=1`, `flush=100`, `every=` rows from one measure to the next.
+//! `queries=200`, `threads=1`, `ids=1099511627776` the first id of `rows`, `seconds=20`, `rate=`
+//! rows put in a second at most, `target_us=` latency that searches are to stay within,
+//! `preset=pageway`, `form=`, and `policy.NAME=` for choices in place of the preset's, such as
+//! `policy.update=overwrite`; of `mixed` also `inserts=9`, `deletes=1`, `flush=100`, `every=` rows
+//! from one measure to the next.
 
 #![allow(
     clippy::unwrap_used,
@@ -138,6 +139,11 @@ impl Bench {
         self.keys
             .get(key)
             .map_or(default, |value| value.parse().unwrap())
+    }
+
+    /// Where the ids of rows that are put in begin.
+    fn first_id(&self) -> usize {
+        self.number("ids", 1 << 40)
     }
 
     fn wish(&self, key: &str) -> Option<MemoryWish> {
@@ -297,7 +303,7 @@ impl Bench {
     fn insert(&self) {
         let writer = self.writer();
         let rows = self.number("rows", 10_000);
-        let first = 1 << 40;
+        let first = self.first_id();
         let (begun, cpu) = (Instant::now(), process_cpu_time());
         let times = self.put(&writer, (first, rows), &AtomicBool::new(false));
         let seconds = begun.elapsed().as_secs_f64();
@@ -397,7 +403,7 @@ impl Bench {
         let (stop, rows) = (AtomicBool::new(false), self.number("rows", 1_000_000));
         let (searched, put) = std::thread::scope(|scope| {
             let searches = named("searches", scope, || self.search(writer.index(), &stop));
-            let inserts = scope.spawn(|| self.put(&writer, (1 << 40, rows), &stop));
+            let inserts = scope.spawn(|| self.put(&writer, (self.first_id(), rows), &stop));
             std::thread::sleep(seconds);
             stop.store(true, Ordering::Relaxed);
             (searches.join().unwrap(), inserts.join().unwrap())
@@ -430,7 +436,11 @@ impl Bench {
     fn recover(&self) {
         let writer = self.writer();
         let capacity = writer.changes().unwrap().delta_capacity as usize;
-        self.put(&writer, (1 << 40, capacity - 1), &AtomicBool::new(false));
+        self.put(
+            &writer,
+            (self.first_id(), capacity - 1),
+            &AtomicBool::new(false),
+        );
         drop(writer);
         let begun = Instant::now();
         let writer = self.open();

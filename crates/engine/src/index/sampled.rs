@@ -15,8 +15,8 @@ use super::watch::{Notes, Watch};
 use super::{Index, Version};
 use crate::calibration::{Likeness, Marks, Misses, marks};
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::Tolerance;
 use crate::execution::driver::Outcomes;
+use crate::execution::{Gathering, Tolerance};
 use crate::options::{Answers, Effort, Queries, SearchOptions};
 
 /// Queries of a call of which a sample is taken, at least.
@@ -127,7 +127,7 @@ impl Index {
         options: &SearchOptions,
         known: &Likeness,
         watch: Watch<'_>,
-    ) -> Result<(Told, (Answers, Vec<Outcomes>))> {
+    ) -> Result<(SampleSays, (Answers, Vec<Outcomes>))> {
         let few = options.k < LEAST_NEIGHBORS;
         let wide = if few {
             self.widened(place.0, options)?
@@ -137,14 +137,14 @@ impl Index {
         let found = match self.search_segments(place, (&wide, Misses::Unknown), watch) {
             Err(error) if few && is_out_of_reach(&error) => {
                 let found = self.search_segments(place, (options, Misses::Unknown), watch)?;
-                return Ok((Told::NOTHING, found));
+                return Ok((SampleSays::NOTHING, found));
             }
             searched => searched?,
         };
         let told = match is_like(known, place, &wide, &found.0)? {
-            true if few => Told::LIKE_BY_FEW,
-            true => Told::LIKE,
-            false => Told::UNLIKE,
+            true if few => SampleSays::LIKE_BY_FEW,
+            true => SampleSays::LIKE,
+            false => SampleSays::UNLIKE,
         };
         // Answers that serve to tell alone are not those that were asked for.
         let is_answered = wide.tolerance == options.tolerance && (!few || !told.is_unlike);
@@ -159,14 +159,14 @@ impl Index {
             return Ok((told, found));
         }
         let (misses, found) = self.lengthen(place, options, found, watch)?;
-        Ok((Told { misses, ..told }, found))
+        Ok((SampleSays { misses, ..told }, found))
     }
 
     /// What a sample is asked of which few neighbours are wanted: more of them, by codes where
-    /// those are all in memory and tell distances well enough, so that nothing is read for more.
+    /// walks in memory find them, so that nothing is read for more.
     fn widened(&self, version: &Version, options: &SearchOptions) -> Result<SearchOptions> {
         let mut segments = version.segments.iter();
-        let in_memory = segments.all(|segment| !segment.shape.codes.coded);
+        let in_memory = segments.all(|one| one.shape.gathering() == Gathering::InMemory);
         let by_codes = in_memory && self.chooses_lists() && self.metric().is_guide();
         let loose = Tolerance::new(LOOSE.max(options.tolerance.share()))?;
         Ok(SearchOptions {
@@ -179,13 +179,13 @@ impl Index {
 
 /// What a sample tells of queries.
 #[derive(Clone, Copy)]
-struct Told {
+struct SampleSays {
     /// What lists must allow for.
     misses: Misses,
     is_unlike: bool,
 }
 
-impl Told {
+impl SampleSays {
     const LIKE: Self = Self {
         misses: Misses::ALIKE,
         is_unlike: false,
