@@ -49,7 +49,7 @@ fn rounds_that_double_are_as_wide_as_told_and_find_as_much_for_fewer_reads() {
     let base = Rows::clustered(3000, 32, ElementType::F32, 1);
     let queries = Rows::clustered(100, 32, ElementType::F32, 2);
     let plain = search(&base, &queries, (false, 20));
-    let doubled = search(&base, &queries, (true, 30));
+    let doubled = search(&base, &queries, (true, 36));
     for stats in &doubled.stats {
         let widths = (0..stats.rounds).map(|round| u64::from(BEAM).min(1 << round.min(6)));
         let most: u64 = widths.sum();

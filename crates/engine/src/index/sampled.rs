@@ -116,9 +116,7 @@ impl Index {
         }
         Ok((answers, outcomes))
     }
-}
 
-impl Index {
     /// What queries are told to be of which these are a sample, and the answers of the sample, or
     /// of more neighbours than are wanted. `known` says how queries for so many lay.
     fn search_sample(
