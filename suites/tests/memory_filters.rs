@@ -1,6 +1,7 @@
 //! The memory contract of filters: what filtered searches take beyond plain ones, what opening
 //! attributes and names does, and what a process takes in all. Each figure is the peak of a process
-//! of its own, counted by the kernel, without pages of the program; `memory_heap` counts what stays held byte by byte.
+//! of its own, counted by the kernel, without pages of the program; `memory_heap` counts what stays
+//! held byte by byte.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
