@@ -8,6 +8,7 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stdout,
+    clippy::disallowed_methods,
     reason = "a failed test may panic, and a suite says what it did"
 )]
 
