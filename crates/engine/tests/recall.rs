@@ -307,7 +307,12 @@ fn of_few_neighbours_too_queries_like_the_rows_need_no_margin() {
             // Calls of so few queries have no sample.
             let (few, many) = (search(&like, 40), search(&like, 1024));
             let lists = (few.settings.list_size, many.settings.list_size);
-            assert!(lists.1 <= lists.0, "{preset} {form:?} {k}: {lists:?}");
+            let is_shorter = lists.1 < lists.0;
+            let may_be_equal = preset == Preset::DiskAnn && lists.1 == lists.0;
+            assert!(
+                is_shorter || may_be_equal,
+                "{preset} {form:?} {k}: {lists:?}"
+            );
             assert!(many.unlike < 0.1, "{preset} {form:?} {k}: {}", many.unlike);
             assert_eq!(many.ids.len(), 1024 * k as usize);
             assert!(many.ids.iter().all(|id| *id != u64::MAX));

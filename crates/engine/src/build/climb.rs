@@ -33,7 +33,7 @@ const PASSES: [(usize, u64); 3] = [(12, 2), (3, 1), (1, 1)];
 /// Rows that this cost is counted for, at least and at most.
 const PAID_ROWS: (u64, u64) = (60_000, 150_000);
 /// Where each list is a search of its own they may cost so many times as much.
-const APART: u64 = 2;
+const ONE_BY_ONE: u64 = 2;
 
 /// Of the lists with less recall than this a curve keeps one.
 const TOO_LITTLE: f32 = 0.76;
@@ -162,7 +162,8 @@ impl<'c> Climb<'c> {
                     *sum += size;
                     Some(*sum)
                 });
-                sums.take_while(|sum| *sum <= APART * expansions).count()
+                sums.take_while(|sum| *sum <= ONE_BY_ONE * expansions)
+                    .count()
             }
         };
         count.max(1)
@@ -185,10 +186,11 @@ impl<'c> Climb<'c> {
             };
             let held = self.ranks.iter().rposition(fits).map_or(0, |last| last + 1);
             let before = self.notes.len();
+            // Of more neighbours this list and longer ones tell nothing.
             let ranks = self.ranks.get(..held).unwrap_or_default();
             self.search(places, size..size + 1, ranks, progress)?;
             let notes = self.notes.get(before..).unwrap_or_default();
-            if finds_enough(notes, self.ranks, places.len()) {
+            if finds_enough(notes, ranks, places.len()) {
                 enough = enough.min(size + 1);
             }
             if size >= enough {

@@ -7,6 +7,7 @@ use super::dimension::DimensionFit;
 use super::former::StoredCalibration;
 use super::likeness::Likeness;
 use crate::error::{Error, ErrorKind, Result};
+use crate::execution::whole;
 
 /// The ranks k at which recall is measured, in designs where others cost no searches of their own
 /// at some between them too. Between 1 and 30 about the same list serves all; from there on it
@@ -24,7 +25,7 @@ const TOLD_QUERIES: (f32, f32) = (1.2, 1.5);
 /// The same for queries that are like those of the calibration, for what a sample does not show.
 const ALIKE: f32 = 1.05;
 /// The same of fewer neighbours than tell it: of up to five of them queries that are like rows
-/// missed up to 1.3 times what those do.
+/// missed up to 1.4 times what those do.
 const ALIKE_BY_FEW: f32 = 1.2;
 
 /// Part of what dimensions do not tell that is allowed for where true ones would not tell it
@@ -101,10 +102,9 @@ pub(super) fn margin((held_out, misses): (bool, Misses), fit: &DimensionFit) -> 
     misses.times(guess)
 }
 
-/// The longer of the lists that so many places are the mean of. What is a place more by rounding
-/// alone is none.
+/// The longer of the lists that so many places are the mean of.
 pub(crate) fn whole_list(list_size: f32) -> u32 {
-    (list_size - 1e-3).ceil().max(1.0) as u32
+    whole(list_size, 1) as u32
 }
 
 impl Calibration {

@@ -159,7 +159,7 @@ impl NearestDistances {
 }
 
 /// Places of a list, at least `least`. What is a place more by rounding alone is none.
-fn whole(list_size: f32, least: usize) -> usize {
+pub(crate) fn whole(list_size: f32, least: usize) -> usize {
     ((list_size - 1e-3).ceil() as usize).max(least)
 }
 

@@ -56,7 +56,7 @@ pub(crate) use entry::{Entry, EntryPart};
 pub(crate) use given::GivenRows;
 pub(crate) use ladder::{Ladder, LadderNote, QueryLadder};
 pub(crate) use lift::Lift;
-pub(crate) use list_rule::{LOOKED_AT, ListRule, ListStep, between, local_dimension};
+pub(crate) use list_rule::{LOOKED_AT, ListRule, ListStep, between, local_dimension, whole};
 pub(crate) use met::MetRows;
 pub(crate) use parts::{AnyParts, CachePart, CodePart, FixedPart, Parts};
 pub(crate) use probes::PROBE_BLOCK;

@@ -289,7 +289,8 @@ impl CallLists<'_> {
 
     /// Sizes of a query: one has always the same.
     pub(crate) fn sizes_of(&self, vector: &[u8]) -> QuerySizes {
-        if self.shorter > share_of_row(vector) && self.sizes.list_size > 1 {
+        let divides = self.shorter > 0.0 && self.sizes.list_size > 1;
+        if divides && self.shorter > share_of_row(vector) {
             self.sizes.with_list(self.sizes.list_size - 1)
         } else {
             self.sizes

@@ -38,8 +38,8 @@ impl<'p> QuerySubset<'p> {
         }
     }
 
-    /// Puts their results into the answers of the whole call, with known documents. A query has as
-    /// many places there as here. Costs are added.
+    /// Puts their results into the answers of the whole call, with known documents. A query has no
+    /// more places there than here. Costs are added.
     pub(super) fn put_into(&self, answers: &mut Answers, found: &Answers) {
         for (at, query) in self.places.iter().enumerate() {
             let own: Vec<Answer> = found.of_query(at).collect();
