@@ -5,8 +5,8 @@
 //! Change `n` is the same whoever makes it, so what the index must hold after it is known: all that
 //! was acknowledged, in order, and at most the one that was under way. One in two is synced, the
 //! others are written only, which a kill does not lose either. Designs that put changes on disk in
-//! different ways are killed one after the other; `PAGEWAY_KILL_PRESET` names one, and
-//! `PAGEWAY_KILLS` says how often each is.
+//! different ways are killed one after the other; `PAGEWAY_KILL_POLICY` names one, or any preset,
+//! and `PAGEWAY_KILLS` says how often each is.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -24,10 +24,11 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use common::long;
+use common::{Data, long, quick};
+use pageway::spec::{DeltaSpec, RepairSpec, UpdateSpec};
 use pageway::{
-    CreateOptions, Durability, ElementType, Metric, NoProgress, OpenOptions, OsVfs, Preset, Rows,
-    UpdateOptions, VectorShape, Vfs, Writer, verify_on,
+    CreateOptions, Durability, ElementType, MemoryWish, Metric, NoProgress, OpenOptions, OsVfs,
+    Overrides, Preset, Rows, UpdateOptions, VectorShape, Vfs, Writer, verify_on,
 };
 use pageway_testkit::SplitMix64;
 
@@ -43,14 +44,20 @@ const IDS: u64 = 400;
 /// A flush and a merge come after so many changes.
 const FLUSH: u64 = 37;
 const MERGE: u64 = 151;
+const MEMORY: u64 = 4 << 20;
 /// By segments, by rewriting, out of place with rows that are linked, in place with lists and
 /// vectors together, and in place with them apart.
-const DESIGNS: [Preset; 5] = [
+const PRESETS: [Preset; 5] = [
     Preset::Pageway,
     Preset::FreshDiskAnn,
     Preset::OdinAnn,
     Preset::IpDiskAnn,
     Preset::Dgai,
+];
+/// What no preset does: the nearest neighbour of a dead node takes its place.
+const POLICIES: [(UpdateSpec, DeltaSpec, RepairSpec); 2] = [
+    (UpdateSpec::Patch, DeltaSpec::Linked, RepairSpec::Replace),
+    (UpdateSpec::Overwrite, DeltaSpec::Scan, RepairSpec::Replace),
 ];
 
 type Held = BTreeMap<u64, Vec<u8>>;
@@ -201,6 +208,71 @@ fn kill_after(dir: &Path, from_first: bool, wait: Duration, heard: &mut Heard) {
     }
 }
 
+/// A way in which changes reach the disk.
+struct Design {
+    name: String,
+    preset: Preset,
+    /// Where they are no preset's: of an index that is built, which then changes.
+    policies: Option<Overrides>,
+}
+
+impl Design {
+    /// The one that is named, or all.
+    fn asked() -> Vec<Self> {
+        let policies = POLICIES.into_iter().map(Self::of_policies);
+        let mut all = PRESETS.into_iter().map(Self::of_preset).chain(policies);
+        let Some(only) = wished::<String>("PAGEWAY_KILL_POLICY") else {
+            return all.collect();
+        };
+        let named = all.find(|design| design.name == only);
+        vec![named.unwrap_or_else(|| Self::of_preset(only.parse().unwrap()))]
+    }
+
+    fn of_preset(preset: Preset) -> Self {
+        Self {
+            name: preset.name().to_owned(),
+            preset,
+            policies: None,
+        }
+    }
+
+    fn of_policies((update, delta, repair): (UpdateSpec, DeltaSpec, RepairSpec)) -> Self {
+        Self {
+            name: format!("{update:?}-{delta:?}-{repair:?}").to_lowercase(),
+            preset: Preset::DiskAnn,
+            policies: Some(Overrides {
+                update: Some(update),
+                delta: Some(delta),
+                repair: Some(repair),
+                ..Overrides::default()
+            }),
+        }
+    }
+
+    /// What an index of it holds at first.
+    fn make(&self, dir: &Path) -> Held {
+        let Some(policies) = self.policies else {
+            let options = CreateOptions::new(SHAPE, Metric::L2)
+                .with_preset(self.preset)
+                .with_degree(8)
+                .with_memory(MEMORY)
+                .with_expected(2000);
+            Writer::create(dir, &options).unwrap();
+            return Held::new();
+        };
+        let data = Data::new(IDS as usize / 2, SHAPE.dimension, SEED);
+        let ids: Vec<u64> = (1..=IDS / 2).collect();
+        let options = quick()
+            .with_preset(self.preset)
+            .with_overrides(policies)
+            .with_memory(MemoryWish::Bytes(MEMORY));
+        let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+        data.build_with_ids(&vfs, dir, &options, &ids).unwrap();
+        let rows = data.rows.chunks(SHAPE.row_bytes()).map(<[u8]>::to_vec);
+        ids.into_iter().zip(rows).collect()
+    }
+}
+
 struct Scene {
     _root: tempfile::TempDir,
     dir: PathBuf,
@@ -211,20 +283,15 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(preset: Preset) -> Self {
+    fn new(design: &Design) -> Self {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("index");
-        let options = CreateOptions::new(SHAPE, Metric::L2)
-            .with_preset(preset)
-            .with_degree(8)
-            .with_memory(4 << 20)
-            .with_expected(2000);
-        Writer::create(&dir, &options).unwrap();
+        let held = design.make(&dir);
         Self {
             _root: root,
             dir,
             heard: Heard::default(),
-            held: Held::new(),
+            held,
             at: 0,
         }
     }
@@ -284,16 +351,14 @@ fn a_killed_writer_loses_nothing_that_it_was_told() {
         return;
     }
     let kills = wished("PAGEWAY_KILLS").unwrap_or(if long() { 2000 } else { 6 });
-    let only: Option<Preset> = wished("PAGEWAY_KILL_PRESET");
-    let is_asked = |preset: &Preset| only.is_none_or(|only| only == *preset);
-    for preset in DESIGNS.into_iter().filter(is_asked) {
-        kill(preset, kills);
+    for design in Design::asked() {
+        kill(&design, kills);
     }
 }
 
 /// Kills who changes an index of a design so often, and compares what is left.
-fn kill(preset: Preset, kills: u64) {
-    let mut scene = Scene::new(preset);
+fn kill(design: &Design, kills: u64) {
+    let mut scene = Scene::new(design);
     let mut random = SplitMix64::new(SEED);
     let (mut done, mut in_recovery, mut checks) = (0, 0, 0);
     // Where the delta is full, changes wait for a flush: whoever is killed sooner never gets on.
@@ -313,7 +378,7 @@ fn kill(preset: Preset, kills: u64) {
         checks += 1;
         let before = scene.at;
         scene.check(checks % 4 == 1).unwrap_or_else(|e| {
-            let name = preset.name();
+            let name = &design.name;
             panic!("{name}, kill {done}, {told} told, {begun} begun: {e}")
         });
         patience = if scene.at > before {
@@ -325,8 +390,7 @@ fn kill(preset: Preset, kills: u64) {
     println!(
         "crash_kill_update, {}, seed {SEED:#x}: {done} kills, {in_recovery} of them soon after \
          another, {} changes, {checks} recoveries compared, 0 violations",
-        preset.name(),
-        scene.at
+        design.name, scene.at
     );
     assert!(scene.at > done, "only {} changes", scene.at);
 }
