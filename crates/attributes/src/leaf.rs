@@ -33,7 +33,7 @@ impl Leaf<'_> {
         match test {
             Test::In(of) => self.one_of(of),
             Test::Except(of) => self.none_of(of),
-            Test::Range(bounds) => self.range(bounds).map(Known::exactly),
+            Test::Range(bounds) => self.range(bounds),
             Test::Time(bounds) => self.time(bounds).map(Known::exactly),
             Test::Words(how, words) => self.words(*how, words),
             Test::Prefix(prefix) => self.prefix(prefix),
@@ -109,8 +109,8 @@ impl Leaf<'_> {
         Ok(known)
     }
 
-    fn range(&self, bounds: &Bounds<Number>) -> Result<RoaringBitmap> {
-        let mut found = RoaringBitmap::new();
+    fn range(&self, bounds: &Bounds<Number>) -> Result<Known> {
+        let (mut found, mut open) = (RoaringBitmap::new(), RoaringBitmap::new());
         for key in self.keys() {
             if let Some((low, high)) = int_limits(bounds) {
                 let end = high.checked_add(1);
@@ -123,14 +123,16 @@ impl Leaf<'_> {
             let low = term(&key, Tag::Float, &low);
             let high = term(&key, Tag::Float, &high);
             let holds = |float| bounds.hold(|bound| Number::Float(float).compare(*bound));
-            self.terms.visit(&low, &high, &mut |term, posting| {
-                if float_of(term).is_some_and(holds) {
-                    posting.add_to(&mut found)?;
-                }
-                Ok(())
-            })?;
+            self.terms
+                .visit(&low, &high, &mut |term, posting| match float_of(term) {
+                    Some(float) if hides_a_bound(float, bounds) => posting.add_to(&mut open),
+                    Some(float) if holds(float) => posting.add_to(&mut found),
+                    Some(_) | None => Ok(()),
+                })?;
         }
-        Ok(found)
+        let mut known = Known::exactly(found);
+        known.or(&Known::perhaps(open));
+        Ok(known)
     }
 
     fn time(&self, bounds: &Bounds<Moment>) -> Result<RoaringBitmap> {
@@ -240,7 +242,7 @@ impl Leaf<'_> {
                 terms: self.terms,
                 path: &latitude,
             };
-            found |= leaf.range(&band)?;
+            found |= leaf.range(&band)?.certain;
         }
         Ok(Known::perhaps(found))
     }
@@ -251,10 +253,12 @@ fn int_limits(bounds: &Bounds<Number>) -> Option<(i64, i64)> {
     let holds = |int| bounds.hold(|bound| Number::Int(int).compare(*bound));
     let low = |bound: &Number| match bound {
         Number::Int(int) => *int,
+        Number::Large(_) => i64::MAX,
         Number::Float(float) => float.ceil() as i64,
     };
     let high = |bound: &Number| match bound {
         Number::Int(int) => *int,
+        Number::Large(_) => i64::MAX,
         Number::Float(float) => float.floor() as i64,
     };
     let lows = [bounds.gt, bounds.gte].into_iter().flatten();
@@ -273,10 +277,7 @@ fn int_limits(bounds: &Bounds<Number>) -> Option<(i64, i64)> {
 
 /// Bytes before and behind every float within bounds.
 fn float_limits(bounds: &Bounds<Number>) -> (Vec<u8>, Vec<u8>) {
-    let float = |bound: &Number| match bound {
-        Number::Int(int) => *int as f64,
-        Number::Float(float) => *float,
-    };
+    let float = rounded;
     // An integer that is rounded moves by no more than a step.
     let low = bounds.gt.iter().chain(&bounds.gte).map(float);
     let low = low.fold(f64::NEG_INFINITY, f64::max).next_down();
@@ -284,6 +285,24 @@ fn float_limits(bounds: &Bounds<Number>) -> (Vec<u8>, Vec<u8>) {
     let high = high.fold(f64::INFINITY, f64::min).next_up();
     let behind = float_bytes(high).into_iter().chain([0]).collect();
     (float_bytes(low).to_vec(), behind)
+}
+
+/// A number as the float that terms have for it, where it is no integer of theirs.
+fn rounded(number: &Number) -> f64 {
+    match number {
+        Number::Int(int) => *int as f64,
+        Number::Large(large) => *large as f64,
+        Number::Float(float) => *float,
+    }
+}
+
+/// Whether a float stands for integers on both sides of a bound: those of 2^63 and above are
+/// rounded in terms.
+fn hides_a_bound(float: f64, bounds: &Bounds<Number>) -> bool {
+    const BEGIN: f64 = 9_223_372_036_854_775_808.0;
+    let all = [bounds.gt, bounds.gte, bounds.lt, bounds.lte];
+    let mut near = all.iter().flatten().map(rounded);
+    (BEGIN..=2.0 * BEGIN).contains(&float) && near.any(|bound| bound == float)
 }
 
 /// The float at the end of a term.

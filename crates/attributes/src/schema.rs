@@ -80,7 +80,9 @@ impl FieldKind {
     pub fn holds(self, value: &Value) -> bool {
         match self {
             Self::Keyword | Self::Text => value.is_string(),
-            Self::Integer => matches!(Number::of(value), Some(Number::Int(_))),
+            Self::Integer => {
+                matches!(Number::of(value), Some(Number::Int(_) | Number::Large(_)))
+            }
             Self::Float => value.is_number(),
             Self::Bool => value.is_boolean(),
             Self::Datetime => value.as_str().and_then(Moment::parse).is_some(),

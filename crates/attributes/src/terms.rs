@@ -251,6 +251,7 @@ fn describe_here(value: &Value, path: &[u8], found: &mut Vec<Vec<u8>>) {
         Value::Bool(own) => say(Tag::Bool, &[u8::from(*own)]),
         Value::Number(_) => match Number::of(value) {
             Some(Number::Int(own)) => say(Tag::Int, &int_bytes(own)),
+            Some(Number::Large(own)) => say(Tag::Float, &float_bytes(own as f64)),
             Some(Number::Float(own)) => say(Tag::Float, &float_bytes(own)),
             None => {}
         },

@@ -49,6 +49,8 @@ fn scalar() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         (-3i64..4).prop_map(Value::from),
         (-6i64..7).prop_map(|half| json!(half as f64 / 2.0)),
+        (0u64..5).prop_map(|over| json!((1u64 << 63) - 2 + over)),
+        (0u64..2).prop_map(|over| json!((1u64 << 63) as f64 + 4096.0 * over as f64)),
         prop::sample::select(vec![
             "red",
             "Red fox",
@@ -117,6 +119,9 @@ fn number() -> impl Strategy<Value = Number> + Clone {
     prop_oneof![
         (-4i64..5).prop_map(Number::Int),
         (-8i64..9).prop_map(|half| Number::Float(half as f64 / 2.0)),
+        (0i64..2).prop_map(|under| Number::Int(i64::MAX - under)),
+        (0u64..4).prop_map(|over| Number::Large((1u64 << 63) + over)),
+        (0u64..2).prop_map(|over| Number::Float((1u64 << 63) as f64 + 4096.0 * over as f64)),
     ]
 }
 
@@ -221,6 +226,53 @@ proptest! {
             prop_assert_eq!(none.len(), if bare { 30 } else { 0 });
             prop_assert!(compile_bytes(&canonical, 1000) > 0);
         }
+    }
+}
+
+#[test]
+fn whole_numbers_that_floats_round_are_told_apart() {
+    const FIRST: u64 = 1 << 63;
+    let dir = tempfile::tempdir().unwrap();
+    let documents: Vec<Document> = (0..50u64)
+        .map(|row| json!({"n": FIRST + row}).as_object().unwrap().clone())
+        .collect();
+    let attributes = written(dir.path(), &documents);
+    let number = |row: u64| Number::of(&json!(FIRST + row));
+    let none = Bounds {
+        gt: None,
+        gte: None,
+        lt: None,
+        lte: None,
+    };
+    for (bounds, expected) in [
+        (
+            Bounds {
+                gte: number(7),
+                lte: number(7),
+                ..none
+            },
+            7..8,
+        ),
+        (
+            Bounds {
+                gt: number(40),
+                ..none
+            },
+            41..50,
+        ),
+        (
+            Bounds {
+                lt: Number::of(&json!(FIRST as f64)),
+                ..none
+            },
+            0..0,
+        ),
+    ] {
+        let (path, test) = (Path::parse("n").unwrap(), Test::Range(bounds));
+        let predicate = Predicate::Field { path, test };
+        let canonical = predicate.canonical().unwrap();
+        let found = attributes.matching(&canonical, &NodeIds::new()).unwrap();
+        assert!(found.nodes.iter().eq(expected));
     }
 }
 

@@ -239,7 +239,7 @@ impl Parser {
     fn literal(&mut self) -> Result<Literal> {
         let literal = match self.peek() {
             Token::Int(int) => Literal::Number(Number::Int(*int)),
-            Token::Large(large) => Literal::Number(Number::Float(*large as f64)),
+            Token::Large(large) => Literal::Number(Number::Large(*large)),
             Token::Float(float) => Literal::Number(Number::Float(*float)),
             Token::Text(text) => Literal::Scalar(Scalar::Text(text.clone())),
             Token::Date(text) => {

@@ -12,7 +12,7 @@ pub(super) enum Token {
     /// A date: `date'…'`.
     Date(String),
     Int(i64),
-    /// An id of 2^63 and above; elsewhere it is the nearest float.
+    /// 2^63 and above.
     Large(u64),
     Float(f64),
     /// Operators and brackets.
