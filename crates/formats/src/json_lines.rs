@@ -5,6 +5,7 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use pageway::source::without_mark;
 use pageway::{ElementType, Error, Result, Vfs};
 use serde_json::{Map, Value};
 
@@ -59,6 +60,9 @@ impl JsonLines {
             }
             if read as u64 == LINE_BYTES_MAX {
                 return Err(self.refuse("is longer than 64 MiB"));
+            }
+            if self.line == 1 {
+                line = without_mark(&line).to_vec();
             }
             if !line.trim_ascii().is_empty() {
                 return Ok(Some(line));

@@ -238,6 +238,8 @@ fn json_lines_are_objects_or_lists() {
     wish.element = Some(ElementType::U8);
     fs::write(&path, "[1, 255]\n[3, 4]\n").unwrap();
     assert_eq!(rows(&opened(&path, &wish).unwrap()), [1, 255, 3, 4]);
+    fs::write(&path, "\u{feff}[1, 255]\n[3, 4]\n").unwrap();
+    assert_eq!(rows(&opened(&path, &wish).unwrap()), [1, 255, 3, 4]);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Lines of a text file, found from any number on.
+//! Lines of a text file, found from any number on. The mark that some programs begin UTF-8 with is
+//! no part of the first.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +15,14 @@ const STEP: u64 = 1024;
 const BUFFER_BYTES: usize = 1 << 16;
 /// Bytes of a line at most.
 const MAX_LINE_BYTES: usize = 1 << 24;
+/// What some programs put in front of UTF-8.
+const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+
+/// `start`, the beginning of a text, without a byte order mark.
+#[must_use]
+pub fn without_mark(start: &[u8]) -> &[u8] {
+    start.strip_prefix(&BYTE_ORDER_MARK).unwrap_or(start)
+}
 
 /// A text file with a text on each line. Blank lines are passed over, and spaces around texts.
 ///
@@ -51,7 +60,7 @@ impl TextLines {
         Ok(lines)
     }
 
-    /// Shows lines that are not blank, with their offsets, until `visit` has enough.
+    /// Shows the texts of lines that are not blank, with their offsets, until `visit` has enough.
     fn each_line(
         &self,
         start: u64,
@@ -65,8 +74,9 @@ impl TextLines {
             let count = read.map_err(|error| Error::from(error).within(&self.name))?;
             let mut rest = buffer.get(..count).unwrap_or_default();
             if count == 0 {
-                if !line.trim_ascii().is_empty() {
-                    visit(line_start, &line)?;
+                let own = own_text(line_start, &line);
+                if !own.is_empty() {
+                    visit(line_start, own)?;
                 }
                 return Ok(());
             }
@@ -74,7 +84,8 @@ impl TextLines {
                 let (own, behind) = rest.split_at(end);
                 line.extend_from_slice(own);
                 rest = behind.get(1..).unwrap_or_default();
-                if !line.trim_ascii().is_empty() && !visit(line_start, &line)? {
+                let own = own_text(line_start, &line);
+                if !own.is_empty() && !visit(line_start, own)? {
                     return Ok(());
                 }
                 line_start += line.len() as u64 + 1;
@@ -117,11 +128,21 @@ impl TextRead for TextLines {
                 skip -= 1;
                 return Ok(true);
             }
-            visit(line.trim_ascii())?;
+            visit(line)?;
             left -= 1;
             Ok(left > 0)
         })
     }
+}
+
+/// The text of a line, which begins at `offset`.
+fn own_text(offset: u64, line: &[u8]) -> &[u8] {
+    let line = if offset == 0 {
+        without_mark(line)
+    } else {
+        line
+    };
+    line.trim_ascii()
 }
 
 #[cfg(test)]
@@ -152,6 +173,27 @@ mod tests {
             file.visit(first, count, &mut keep).unwrap();
             let expected = lines.iter().skip(first as usize).take(count as usize);
             assert!(found.iter().eq(expected), "{first} {count}");
+        }
+    }
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+        for (text, expected) in [
+            ("\u{feff}a\nb", &["a", "b"][..]),
+            ("\u{feff}\r\nb\n\u{feff}c\n", &["b", "\u{feff}c"]),
+            ("\u{feff}", &[]),
+        ] {
+            let path = dir.path().join("names.txt");
+            std::fs::write(&path, text).unwrap();
+            let lines = TextLines::open(&vfs, &path).unwrap();
+            let mut found = Vec::new();
+            let mut keep = |line: &[u8]| {
+                found.push(String::from_utf8(line.to_vec()).unwrap());
+                Ok(())
+            };
+            lines.visit(0, lines.count(), &mut keep).unwrap();
+            assert_eq!(found, expected);
         }
     }
 }

@@ -52,7 +52,7 @@ pub use format::{FormatFamily, VectorFormat, bin_extension};
 pub use ids::{IdRead, IdSlice, UNIQUE_BYTES_MIN, check_unique, open_ids};
 pub(crate) use layout::{read_bin_header, read_first_prefix};
 pub(crate) use lengths::Lengths;
-pub use lines::TextLines;
+pub use lines::{TextLines, without_mark};
 pub(crate) use names::NamedRows;
 pub use names::visit_names;
 pub use narrowed::NarrowedVectors;

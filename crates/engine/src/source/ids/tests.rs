@@ -54,6 +54,8 @@ fn each_format_gives_its_ids_back() {
             vec![5, u64::MAX, 7],
         ),
         ("b.txt", b"1\n2\n".to_vec(), vec![1, 2]),
+        ("c.txt", "\u{feff}1\r\n2".as_bytes().to_vec(), vec![1, 2]),
+        ("d.txt", b"7".to_vec(), vec![7]),
     ];
     let folder = ScratchFolder::new();
     for (name, content, expected) in cases {

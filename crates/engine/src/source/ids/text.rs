@@ -1,5 +1,6 @@
 //! Ids as text, one decimal number per line. Lines end with `\n` or `\r\n`; the last may end with
-//! the file. Nothing else is allowed, so that a wrong file is found on its first line.
+//! the file. Nothing else is allowed, but a byte order mark, so that a wrong file is found on its
+//! first line.
 //!
 //! Opening reads the file once and remembers where every `LINES_PER_MARK`-th line begins, so that
 //! reading a run of rows later starts close to it: 8 bytes of memory for 4,096 ids.
@@ -10,6 +11,7 @@ use pageway_store::VfsFile;
 
 use super::super::error::SourceError;
 use super::super::layout::{length_of, read_of};
+use super::super::lines::without_mark;
 use super::{IdRead, check_range};
 use crate::error::Error;
 
@@ -37,7 +39,7 @@ impl TextIds {
             marks: Vec::new(),
         };
         let mut marks = Vec::new();
-        let mut lines = ids.lines_from(0, 0);
+        let mut lines = ids.lines_from(ids.start()?, 0);
         loop {
             let (line, offset) = (lines.line, lines.offset());
             if lines.next_id()?.is_none() {
@@ -54,6 +56,15 @@ impl TextIds {
         ids.count = count;
         ids.marks = marks;
         Ok(ids)
+    }
+
+    /// Where the first line begins.
+    fn start(&self) -> Result<u64, Error> {
+        let mut head = [0; 3];
+        let there = self.file_bytes.min(head.len() as u64) as usize;
+        let head = head.get_mut(..there).unwrap_or_default();
+        read_of(self.file.as_ref(), &self.name, head, 0)?;
+        Ok((head.len() - without_mark(head).len()) as u64)
     }
 
     fn lines_from(&self, offset: u64, line: u64) -> Lines<'_> {
