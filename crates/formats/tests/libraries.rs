@@ -89,7 +89,7 @@ fn rows_of_faiss_lie_in_their_order() {
     for (name, kind, metric) in [
         ("flat.faiss", "faiss, flat", Some(Metric::L2)),
         ("flat-ip.faiss", "faiss, flat", Some(Metric::InnerProduct)),
-        ("flat-l1.faiss", "faiss, flat", None),
+        ("flat-l1.faiss", "faiss, flat", Some(Metric::L1)),
         ("hnsw.faiss", "faiss, HNSW-flat", Some(Metric::L2)),
     ] {
         let opened = read(name);

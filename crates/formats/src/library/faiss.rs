@@ -110,19 +110,18 @@ fn no_vectors(fields: &Fields, letters: [u8; 4]) -> pageway::Error {
 }
 
 fn head(fields: &mut Fields) -> Result<Head> {
-    const METRICS: [Option<Metric>; 2] = [Some(Metric::InnerProduct), Some(Metric::L2)];
+    const METRICS: [Metric; 3] = [Metric::InnerProduct, Metric::L2, Metric::L1];
     let dimension = fields.u32("dimension")?.into();
     let rows = fields.u64("rows")?;
     fields.skip(2 * WORD + 1, "head")?;
     let metric = fields.u32("metric")?;
-    let known = METRICS.get(metric as usize);
-    if known.is_none() {
+    if metric > 1 {
         fields.skip(FLOAT, "number of the metric")?;
     }
     Ok(Head {
         dimension,
         rows,
-        metric: known.copied().flatten(),
+        metric: METRICS.get(metric as usize).copied(),
     })
 }
 
