@@ -201,7 +201,8 @@ fn mean(
     let parts = segments
         .iter()
         .map(|one| Some(value(one)? * (f64::from(one.nodes) / nodes)));
-    parts.sum()
+    // A sum of nothing is -0.
+    parts.sum::<Option<f64>>().map(|sum| sum + 0.0)
 }
 
 /// The entries of all segments, in the numbers of the index.

@@ -145,8 +145,9 @@ impl Manifest {
         let nodes = f64::from(self.node_count());
         let share = |segment: &SegmentEntry| f64::from(segment.node_count) / nodes;
         let each = self.segments.iter();
+        // From 0 on, since a sum of nothing is -0.
         each.map(|segment| segment.graph.mean_degree * share(segment))
-            .sum()
+            .fold(0.0, |sum, part| sum + part)
     }
 
     /// Partitions that graphs were built in; one for each that was built whole.

@@ -30,7 +30,14 @@ fn an_empty_index_answers_nothing_and_is_made_once() {
         .search(&Queries::new(&query, SHAPE), &SearchOptions::nearest(3))
         .unwrap();
     assert_eq!(answers.ids, [u64::MAX; 3]);
-    index.description().unwrap();
+    let empty = index.description().unwrap();
+    for mean in [
+        Some(empty.mean_degree),
+        Some(empty.page_utilisation),
+        empty.overlap,
+    ] {
+        assert!(mean.is_none_or(f64::is_sign_positive), "{mean:?}");
+    }
     writer.flush(&NoProgress).unwrap();
     writer.merge(true, &NoProgress).unwrap();
     assert_eq!(
