@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
@@ -120,7 +120,7 @@ pub struct FaultPlan {
 struct Inner {
     rules: Vec<Rule>,
     calls: HashMap<Operation, u64>,
-    injected: u64,
+    met: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -184,7 +184,12 @@ impl FaultPlan {
 
     /// Faults that happened so far.
     pub fn injected(&self) -> u64 {
-        self.inner().injected
+        self.inner().met.len() as u64
+    }
+
+    /// The files of the calls that they happened to, in order.
+    pub fn met(&self) -> Vec<PathBuf> {
+        self.inner().met.clone()
     }
 
     fn add(self, rule: Rule) -> Self {
@@ -196,10 +201,10 @@ impl FaultPlan {
     pub(super) fn meet(&self, operation: Operation, path: &Path) -> Option<Fault> {
         let mut inner = self.inner();
         *inner.calls.entry(operation).or_default() += 1;
-        let path = path.to_string_lossy();
+        let name = path.to_string_lossy();
         let mut fault = None;
         inner.rules.retain_mut(|rule| {
-            if rule.operation != operation || !path.ends_with(&rule.suffix) {
+            if rule.operation != operation || !name.ends_with(&rule.suffix) {
                 return true;
             }
             if rule.skipped > 0 {
@@ -209,7 +214,9 @@ impl FaultPlan {
             fault = fault.or(Some(rule.fault));
             rule.for_ever
         });
-        inner.injected += u64::from(fault.is_some());
+        if fault.is_some() {
+            inner.met.push(path.to_owned());
+        }
         fault
     }
 
