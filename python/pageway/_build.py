@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _native
 from ._attributes import as_documents, as_schema
-from ._checks import checked_count, checked_number, checked_text
+from ._checks import checked_count, checked_number, checked_optional, checked_text
 from ._elements import as_element
 from ._ids import as_keys
 from ._paths import PathLike, as_path, is_path
@@ -85,7 +85,9 @@ def _options(given: Mapping[str, Any]) -> _native._BuildOptions:
             "count": checked_count("segments", given["segments"]),
             "cut": checked_text("cut", given["cut"]),
         },
-        "calibration_queries": checked_count("calibration_queries", given["calibration_queries"]),
+        "calibration_queries": checked_optional(
+            "calibration_queries", given["calibration_queries"]
+        ),
         "schema": as_schema(given["schema"]),
         "store": None if store is None else as_element(store),
     }

@@ -71,7 +71,7 @@ class _BuildOptions(TypedDict):
     scratch: _Scratch
     threads: int
     segments: _Segments
-    calibration_queries: int
+    calibration_queries: Optional[int]
     schema: Optional[str]
     store: Optional[str]
 
@@ -125,7 +125,6 @@ class _Defaults(TypedDict):
     build_list: int
     page_bytes: int
     recall: float
-    calibration_queries: int
     seed: int
 
 class _TruthOptions(TypedDict):

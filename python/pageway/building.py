@@ -59,7 +59,7 @@ def build(
     progress: ProgressWish = False,
     segments: int = 1,
     cut: SegmentCut = "arrival",
-    calibration_queries: int = DEFAULTS["calibration_queries"],
+    calibration_queries: Optional[int] = None,
     degree: int = DEFAULTS["degree"],
     build_list: int = DEFAULTS["build_list"],
     code_bytes: Optional[int] = None,
@@ -176,10 +176,11 @@ def build(
         How rows become segments: as they come; or near rows in one segment, so that a query asks
         those that it is near. Rows without ids then have their numbers in `data` as such.
         `build_step` builds segments in processes of their own.
-    calibration_queries : int
-        Queries that recall is measured with; more are more exact, fewer build faster. With 0, or
-        a build memory that does not hold searches, the first search that asks for a recall measures
-        it, or `Index.calibrate`.
+    calibration_queries : int, optional
+        Queries that recall is measured with; more are more exact, fewer build faster. One of 40
+        rows, 500 at least and 1,000 at most, where it is ``None``. With 0, or a build memory that
+        does not hold searches, the first search that asks for a recall measures it, or
+        `Index.calibrate`.
     degree : int
         Longest adjacency list (R).
     build_list : int

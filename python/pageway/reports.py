@@ -96,11 +96,11 @@ class _FittedDimension(TypedDict):
 class DimensionFit(_FittedDimension, total=False):
     """How misses go with the local dimension of a query.
 
-    ``true_exponent`` and ``level``, what queries were found to miss beside that, where measured.
+    ``true_exponent`` and ``levels``, what queries were found to miss beside that, where measured.
     """
 
     true_exponent: float
-    level: float
+    levels: List[float]
 
 
 class Moments(TypedDict):

@@ -186,7 +186,7 @@ def test_names_are_those_of_the_engine():
     known = [word for word in words if word not in ("or", "of", "bits")]
     assert list(get_args(hints["metric"])) == known
     defaults = _native.defaults()
-    assert {"degree", "recall", "seed", "calibration_queries"} <= set(defaults)
+    assert {"degree", "recall", "seed"} <= set(defaults)
     assert pageway.build.__kwdefaults__["degree"] == defaults["degree"]
     assert defaults["recall"] == 0.95
 

@@ -76,6 +76,10 @@ setters!(BuildInput<'a> {
     with_attributes: attributes = Option<&'a dyn TextRead>,
 });
 
+/// Queries of a calibration where nobody says: one of so many rows, and least and most of them.
+const ROWS_PER_QUERY: u64 = 40;
+pub(crate) const USUAL_QUERIES: (u64, u64) = (500, 1000);
+
 /// How to build an index. `Default` gives a good one.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
@@ -136,10 +140,11 @@ pub struct BuildOptions {
     /// build of the same input with the same options goes on, and makes the bytes of one that was
     /// never stopped.
     pub resume: bool,
-    /// Held-out queries that the calibration measures recall with. 0 for none: the index answers
-    /// searches by list size until [`Index::calibrate`](crate::Index::calibrate) has measured it,
-    /// and a build needs no memory of searches.
-    pub calibration_queries: u32,
+    /// Held-out queries that the calibration measures recall with; of forty rows one, 500 at least
+    /// and 1,000 at most, where absent. 0 for none: the index answers searches by list size until
+    /// [`Index::calibrate`](crate::Index::calibrate) has measured it, and a build needs no memory
+    /// of searches.
+    pub calibration_queries: Option<u32>,
     /// Seed of every random choice.
     pub seed: u64,
 }
@@ -170,9 +175,18 @@ impl Default for BuildOptions {
             schema: None,
             scratch: None,
             resume: false,
-            calibration_queries: 500,
+            calibration_queries: None,
             seed: 42,
         }
+    }
+}
+
+impl BuildOptions {
+    /// How many queries a calibration takes of so many rows or example queries.
+    pub(crate) fn queries_of(&self, rows: u64) -> u32 {
+        let (least, most) = USUAL_QUERIES;
+        let usual = (rows / ROWS_PER_QUERY).clamp(least, most) as u32;
+        self.calibration_queries.unwrap_or(usual)
     }
 }
 
@@ -200,7 +214,7 @@ setters!(BuildOptions {
     with_resume: resume = bool,
     with_store_as_given: store_as_given = bool,
     with_schema: schema = impl Into<Option<Schema>>,
-    with_calibration_queries: calibration_queries = u32,
+    with_calibration_queries: calibration_queries = impl Into<Option<u32>>,
     with_seed: seed = u64,
 });
 

@@ -82,7 +82,7 @@ pub(crate) struct BuildSettings {
     scratch: ScratchSettings,
     threads: usize,
     segments: SegmentSettings,
-    calibration_queries: u32,
+    calibration_queries: Option<u32>,
     /// A JSON object.
     schema: Option<String>,
     /// Element type that floats are rounded to.
@@ -199,7 +199,6 @@ pub(crate) fn defaults(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     // As it is written, not as the next f32.
     let recall = (f64::from(DEFAULTS.recall) * 1e4).round() / 1e4;
     defaults.set_item("recall", recall)?;
-    defaults.set_item("calibration_queries", DEFAULTS.calibration_queries)?;
     defaults.set_item("seed", DEFAULTS.seed)?;
     Ok(defaults)
 }

@@ -259,7 +259,7 @@ fn options_of(spec: &IndexSpec, kind: BuildKind) -> BuildOptions {
         metric: spec.shape.metric,
         seed: spec.seed,
         page_bytes: spec.layout.page_bytes,
-        calibration_queries,
+        calibration_queries: Some(calibration_queries),
         ..BuildOptions::default()
     }
 }

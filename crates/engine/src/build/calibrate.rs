@@ -14,7 +14,7 @@ use crate::options::{BuildInput, BuildOptions};
 /// Rows of the data that stand in for queries, ascending; `None` if the caller gave queries, or
 /// there is at most one row.
 pub(super) fn held_out_rows(input: &BuildInput<'_>, options: &BuildOptions) -> Option<Vec<RowId>> {
-    let asks = options.calibration_queries > 0;
+    let asks = options.calibration_queries != Some(0);
     let held_out = asks && input.queries.is_none() && input.vectors.count() > 1;
     held_out.then(|| {
         let rows = sampled(input.vectors, options);
@@ -38,7 +38,7 @@ pub(super) fn guests(held_out: &[RowId], segment: &Range<u32>) -> Vec<NodeId> {
 }
 
 fn sampled(from: &dyn VectorRead, options: &BuildOptions) -> Vec<u64> {
-    let wished = u64::from(options.calibration_queries.max(1));
+    let wished = u64::from(options.queries_of(from.count()).max(1));
     // Another seed than the training sample's: queries should not be rows that codes were fitted
     // to.
     sample_rows(from.count(), wished, !options.seed)
@@ -76,12 +76,20 @@ mod tests {
         element: ElementType::U8,
     };
 
+    #[test]
+    fn of_forty_rows_one_measures_recall_unless_that_is_said() {
+        let usual = BuildOptions::default();
+        let of = [3, 24_000, 30_000, 80_000, 10_000_000].map(|rows| usual.queries_of(rows));
+        assert_eq!(of, [500, 600, 750, 1000, 1000]);
+        assert_eq!(usual.with_calibration_queries(70).queries_of(80_000), 70);
+    }
+
     /// An index of these rows whose recall was not measured.
     fn unmeasured(dir: &Path, rows: &[u8]) -> Index {
         let vectors = VectorSlice::new(rows, SHAPE).unwrap();
         let options = BuildOptions {
             preset: Preset::DiskAnn,
-            calibration_queries: 0,
+            calibration_queries: Some(0),
             ..BuildOptions::default()
         };
         let input = BuildInput::new(&vectors, "rows");

@@ -227,7 +227,7 @@ impl Measuring<'_> {
         curve.dimension = self.plan.dimension_fit(first, &own, &missed);
         let times = self.times_missed(curve, &own, &missed);
         if let Some((fit, times)) = curve.dimension.as_mut().zip(times) {
-            fit.correct(times);
+            fit.correct(&times);
         }
         Ok(())
     }
@@ -239,7 +239,7 @@ impl Measuring<'_> {
         curve: &CalibrationCurve,
         told: &[Option<f32>],
         missed: &[Vec<(usize, f64)>],
-    ) -> Option<f64> {
+    ) -> Option<Vec<f64>> {
         let fit = curve.dimension.as_ref()?;
         let sizes: Vec<u32> = self.searched.iter().map(|(size, ..)| *size).collect();
         let noted = NotedMisses::new(&sizes, told, missed.iter().map(|own| own.iter().copied()));

@@ -15,7 +15,7 @@ use crate::resolve;
 impl BuildPlan {
     /// Memory for measuring recall or hot nodes of the finished index.
     pub(super) fn measuring_bytes(&self, options: &BuildOptions) -> Result<u64> {
-        let beside = if options.calibration_queries > 0 {
+        let beside = if options.calibration_queries != Some(0) {
             self.calibration_bytes(options)
         } else if self.counts_visits() {
             STAGE_BYTES
@@ -35,7 +35,7 @@ impl BuildPlan {
     /// Whether the build measures recall: if asked to, and memory holds the searches.
     pub(super) fn calibrates(&self, options: &BuildOptions) -> Result<bool> {
         let fits = self.measuring_bytes(options)? <= self.budget_bytes;
-        Ok(options.calibration_queries > 0 && fits)
+        Ok(options.calibration_queries != Some(0) && fits)
     }
 
     /// Whether the build finds hot nodes by searches: if the design does, and memory holds them.
@@ -47,7 +47,7 @@ impl BuildPlan {
     /// are left for later.
     pub(super) fn warnings(&self, options: &BuildOptions) -> Result<Vec<String>> {
         let mut warnings: Vec<String> = self.passed_over.iter().cloned().collect();
-        if options.calibration_queries > 0 && !self.calibrates(options)? {
+        if options.calibration_queries != Some(0) && !self.calibrates(options)? {
             let least = self.measuring_bytes(options)? + self.cut.order_bytes();
             warnings.push(format!(
                 "recall is not measured by this build, whose memory does not hold searches \
@@ -73,7 +73,7 @@ impl BuildPlan {
     /// Memory of the calibration beside the open index.
     pub(super) fn calibration_bytes(&self, options: &BuildOptions) -> u64 {
         let most = RANKS.into_iter().max().unwrap_or(1).min(self.node_count);
-        let queries = u64::from(options.calibration_queries);
+        let queries = u64::from(options.queries_of(self.cut.rows().into()));
         // Each row twice, its truth and the cost of its search; then the answers of some queries,
         // or the notes of all, which are less.
         let neighbors = u64::from(most) + MOST_COPIES as u64;

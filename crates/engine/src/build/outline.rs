@@ -158,7 +158,7 @@ mod tests {
                     form: Some(form.to_owned()),
                     build_memory: Some(MemoryWish::Bytes(build_memory)),
                     memory: Some(MemoryWish::Share(memory)),
-                    calibration_queries: 10,
+                    calibration_queries: Some(10),
                     ..BuildOptions::default()
                 };
                 let outline = Index::outline(&input, &options).unwrap();

@@ -39,7 +39,7 @@ fn options(preset: Preset, form: Option<&str>) -> BuildOptions {
         degree: 12,
         build_list: 24,
         code_bytes: Some(8),
-        calibration_queries: 5,
+        calibration_queries: Some(5),
         threads: 2,
         ..BuildOptions::default()
     }

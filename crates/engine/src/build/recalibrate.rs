@@ -11,7 +11,7 @@ use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Index;
 use crate::manifest::Manifest;
-use crate::options::{BuildOptions, Queries};
+use crate::options::{BuildOptions, Queries, USUAL_QUERIES};
 use crate::threads::thread_pool;
 
 /// Options of a new calibration.
@@ -29,11 +29,10 @@ pub struct CalibrateOptions {
 
 impl Default for CalibrateOptions {
     fn default() -> Self {
-        let build = BuildOptions::default();
         Self {
             k: Vec::new(),
-            queries: build.calibration_queries,
-            seed: build.seed,
+            queries: USUAL_QUERIES.0 as u32,
+            seed: BuildOptions::default().seed,
         }
     }
 }

@@ -53,7 +53,7 @@ fn build(dir: &Path, overrides: Overrides, memory: Option<MemoryWish>) {
         degree: 12,
         build_list: 24,
         code_bytes: Some(4),
-        calibration_queries: 5,
+        calibration_queries: Some(5),
         memory,
         overrides,
         ..BuildOptions::default()

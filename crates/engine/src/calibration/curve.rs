@@ -6,7 +6,7 @@ use super::dimension::DimensionFit;
 use super::likeness::Likeness;
 
 /// Standard errors below the mean that a target is compared with: a lucky sample promises less.
-const MARGIN: f32 = 1.0;
+const MARGIN: f32 = 1.5;
 
 /// Recall@k and cost of an index by list size.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]

@@ -7,7 +7,7 @@
 //! Poisson regression of misses on the logarithm of the local dimension, over all lists of a curve.
 //! A query is then asked as if for more recall or less, so that list sizes come from the surface.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Queries that a fit takes, at least.
 const LEAST_QUERIES: usize = 100;
@@ -29,6 +29,8 @@ const FARTHEST: f32 = 1.5;
 /// Times what a fit says that queries may be found to miss. Never fewer: what is promised is less
 /// than the mean that they found, for its error. More are not made up for by longer lists.
 const LEVELS: (f64, f64) = (1.0, 2.0);
+/// Recalls for which that is found.
+pub(crate) const LEVEL_RECALLS: [f32; 3] = [0.8, 0.9, 0.95];
 
 /// How misses go with the local dimension of queries, of one curve.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -43,10 +45,16 @@ pub struct DimensionFit {
     /// above `exponent`, queries of more dimensions miss more without being told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub true_exponent: Option<f32>,
-    /// How many times what it says queries miss on average whose lists are chosen by it, where that
-    /// was measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub level: Option<f32>,
+    /// How many times what it says queries miss on average whose lists are chosen by it for a
+    /// recall of .8, .9 and .95; one number for all in former calibrations, none where that was not
+    /// measured.
+    #[serde(
+        default,
+        alias = "level",
+        deserialize_with = "one_or_more",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub levels: Vec<f32>,
     /// Dimension that one query in a hundred exceeds.
     pub unusual: f32,
     /// Dimensions of the queries: quantiles, ascending, each for as many of them.
@@ -80,7 +88,7 @@ impl DimensionFit {
             first_list,
             exponent: (ATTENUATION * slope) as f32,
             true_exponent: None,
-            level: None,
+            levels: Vec::new(),
             unusual: high,
             quantiles: (0..QUANTILES).filter_map(middle).collect(),
         })
@@ -94,14 +102,31 @@ impl DimensionFit {
         }
     }
 
-    /// Takes in how many times what it says queries miss whose lists are chosen by it. Where they
-    /// are too many, dimensions tell nothing, as of rows of two kinds: all lists are of one size.
-    pub(crate) fn correct(&mut self, times: f64) {
+    /// Takes in how many times what it says queries miss whose lists are chosen by it, for each of
+    /// [`LEVEL_RECALLS`]. Where they are too many, dimensions tell nothing, as of rows of two
+    /// kinds: all lists are of one size.
+    pub(crate) fn correct(&mut self, times: &[f64]) {
         let (least, most) = LEVELS;
-        if self.exponent > 0.0 && times > most {
-            (self.exponent, self.level) = (0.0, None);
+        let mean = times.iter().sum::<f64>() / times.len().max(1) as f64;
+        if self.exponent > 0.0 && mean > most {
+            (self.exponent, self.levels) = (0.0, Vec::new());
         } else {
-            self.level = Some(times.clamp(least, most) as f32);
+            let level = |own: &f64| own.clamp(least, most) as f32;
+            self.levels = times.iter().map(level).collect();
+        }
+    }
+
+    /// How many times what it says queries miss of a recall that is asked for.
+    pub(super) fn level(&self, recall: f32) -> f32 {
+        let known = || LEVEL_RECALLS.iter().zip(&self.levels);
+        let below = known().rev().find(|(own, _)| **own <= recall);
+        let above = known().find(|(own, _)| **own >= recall);
+        match (below, above) {
+            (Some((low, from)), Some((high, to))) if high > low => {
+                from + (to - from) * (recall - low) / (high - low)
+            }
+            (Some((_, end)), _) | (None, Some((_, end))) => *end,
+            (None, None) => 1.0,
         }
     }
 
@@ -141,7 +166,8 @@ impl DimensionFit {
         let is_sound = self.first_list > 0
             && (0.0..=STEEPEST as f32).contains(&self.exponent)
             && (0.0..=STEEPEST as f32).contains(&self.true_exponent.unwrap_or(0.0))
-            && (0.1..=10.0).contains(&self.level.unwrap_or(1.0))
+            && self.levels.len() <= LEVEL_RECALLS.len()
+            && self.levels.iter().all(|own| (0.1..=10.0).contains(own))
             && positive(&self.unusual)
             && (1..=QUANTILES).contains(&self.quantiles.len())
             && self.quantiles.iter().all(positive)
@@ -157,6 +183,20 @@ impl DimensionFit {
             Err("a fit of misses by dimension that cannot be")
         }
     }
+}
+
+/// A number, or a list of some.
+fn one_or_more<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<f32>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Numbers {
+        One(f32),
+        More(Vec<f32>),
+    }
+    Ok(match Numbers::deserialize(from)? {
+        Numbers::One(own) => vec![own],
+        Numbers::More(all) => all,
+    })
 }
 
 /// The slope of the logarithm of misses over that of the dimension, within `cut`: each list size
@@ -288,12 +328,29 @@ mod tests {
         let fit = DimensionFit::of(3, &own, &[missing(0.1, 1.5, &own)]).unwrap();
         let corrected = |times: f64| {
             let mut own = fit.clone();
-            own.correct(times);
-            (own.exponent, own.level)
+            own.correct(&[times]);
+            (own.exponent, own.levels)
         };
-        assert_eq!(corrected(0.5), (fit.exponent, Some(1.0)));
-        assert_eq!(corrected(1.5), (fit.exponent, Some(1.5)));
-        assert_eq!(corrected(2.5), (0.0, None));
+        assert_eq!(corrected(0.5), (fit.exponent, vec![1.0]));
+        assert_eq!(corrected(1.5), (fit.exponent, vec![1.5]));
+        assert_eq!(corrected(2.5), (0.0, vec![]));
+    }
+
+    #[test]
+    fn what_queries_miss_beside_is_known_by_recall() {
+        let own = dimensions(400);
+        let mut fit = DimensionFit::of(3, &own, &[missing(0.1, 1.5, &own)]).unwrap();
+        assert_eq!(fit.level(0.8), 1.0);
+        fit.correct(&[1.5, 1.1, 0.9]);
+        let levels = [0.5, 0.8, 0.85, 0.9, 0.925, 0.95, 0.99].map(|recall| fit.level(recall));
+        for (own, wanted) in levels.into_iter().zip([1.5, 1.5, 1.3, 1.1, 1.05, 1.0, 1.0]) {
+            assert!((own - wanted).abs() < 1e-4, "{own} {wanted}");
+        }
+        let written = serde_json::to_string(&fit).unwrap();
+        assert_eq!(fit, serde_json::from_str(&written).unwrap());
+        let former = written.replace("\"levels\":[1.5,1.1,1.0]", "\"level\":1.25");
+        let former: DimensionFit = serde_json::from_str(&former).unwrap();
+        assert_eq!([0.8, 0.95].map(|recall| former.level(recall)), [1.25; 2]);
     }
 
     #[test]
@@ -311,8 +368,9 @@ mod tests {
         assert!(forge(|fit| fit.exponent = 50.0).is_err());
         assert!(forge(|fit| fit.exponent = -1.0).is_err());
         assert!(forge(|fit| fit.true_exponent = Some(f32::NAN)).is_err());
-        assert!(forge(|fit| fit.level = Some(0.0)).is_err());
-        assert!(forge(|fit| fit.level = Some(f32::NAN)).is_err());
+        assert!(forge(|fit| fit.levels = vec![0.0]).is_err());
+        assert!(forge(|fit| fit.levels = vec![1.0, f32::NAN]).is_err());
+        assert!(forge(|fit| fit.levels = vec![1.0; 4]).is_err());
         assert!(forge(|fit| fit.unusual = f32::INFINITY).is_err());
         assert!(forge(|fit| fit.unusual = 1e-30).is_err());
         assert!(forge(|fit| fit.unusual = 1e30).is_err());

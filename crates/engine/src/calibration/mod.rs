@@ -22,7 +22,7 @@ mod surface;
 
 pub use curve::{CalibrationCurve, CalibrationRow};
 pub use dimension::DimensionFit;
-pub(crate) use dimension::Missed;
+pub(crate) use dimension::{LEVEL_RECALLS, Missed};
 pub use likeness::{Likeness, Moments};
 pub(crate) use likeness::{Marks, marks};
 pub(crate) use plan::ListPlan;

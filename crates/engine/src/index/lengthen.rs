@@ -26,28 +26,38 @@ type Searched = (Answers, Vec<Outcomes>);
 impl Index {
     /// The misses that lists must allow for so that a sample gets its recall, and the answers of
     /// the sample by the list to compare with, which include the costs of all searches. `found` are
-    /// its answers by lists with the usual margin, which stays if memory or the calibration has no
-    /// longer lists.
+    /// its answers by lists for so many misses. The usual margin is the least, and stays if memory
+    /// or the calibration has no longer lists.
     ///
     /// Searches for the sample once, and again for each lengthening.
     pub(super) fn lengthen(
         &self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
-        found: Searched,
+        (shortest, found): (Misses, Searched),
         watch: Watch<'_>,
     ) -> Result<(Misses, Searched)> {
         let Effort::Recall(recall) = options.effort else {
             return Ok((Misses::Unknown, found));
         };
+        let with_margin = || self.search_segments(place, (options, Misses::Unknown), watch);
         let Some(longest) = reference(place.0, options, recall) else {
-            return Ok((Misses::Unknown, found));
+            if shortest == Misses::Unknown {
+                return Ok((shortest, found));
+            }
+            let mut asked = with_margin()?;
+            asked.0.add_costs(&found.0);
+            return Ok((Misses::Unknown, asked));
         };
         let mut closest =
             self.search_fixed(place, options, (longest as f32, Misses::MEASURED), watch)?;
         closest.0.add_costs(&found.0);
         let allowed = (1.0 - LEFT_OUT) * (1.0 - recall);
         let (mut misses, mut last) = (Misses::Unknown, found.0);
+        if shortest != misses && missed(&last, &closest.0) > allowed {
+            last = with_margin()?.0;
+            closest.0.add_costs(&last);
+        }
         let mut times = TIMES.0;
         while missed(&last, &closest.0) > allowed && times <= TIMES.1 {
             let more = Misses::Times(times);

@@ -289,7 +289,7 @@ mod tests {
         let vectors = VectorSlice::new(&rows, SHAPE).unwrap();
         let build = BuildOptions {
             degree: 12,
-            calibration_queries: 40,
+            calibration_queries: Some(40),
             ..BuildOptions::default()
         };
         let input = BuildInput::new(&vectors, "rows");

@@ -2,10 +2,10 @@
 //! calibration, which need no margin, or unlike, which may need longer lists.
 //!
 //! ```text
-//!  sample -- lists with a margin -- as far from what it finds as calibrated queries are?
-//!     yes    the others have lists for the misses of the calibration
-//!     no     the others have lists with the margin, or longer ones if the sample misses too much;
-//!            the call says that they are unlike
+//!  sample -- as far from what it finds as calibrated queries are?
+//!     yes    the others have lists for the misses of the calibration, as the sample had
+//!     no     all have lists with the margin, or longer ones if the sample misses too much; the
+//!            call says that they are unlike
 //! ```
 //! Of few neighbours the sample is asked for more than is wanted: the nearest one tells little.
 
@@ -132,7 +132,9 @@ impl Index {
         } else {
             *options
         };
-        let found = match self.search_segments(place, (&wide, Misses::Unknown), watch) {
+        // Queries like those of the calibration need no margin to be told.
+        let mut misses = Misses::ALIKE;
+        let mut found = match self.search_segments(place, (&wide, misses), watch) {
             Err(error) if few && is_out_of_reach(&error) => {
                 let found = self.search_segments(place, (options, Misses::Unknown), watch)?;
                 return Ok((SampleSays::NOTHING, found));
@@ -145,18 +147,16 @@ impl Index {
             false => SampleSays::UNLIKE,
         };
         // Answers that serve to tell alone are not those that were asked for.
-        let is_answered = wide.tolerance == options.tolerance && (!few || !told.is_unlike);
-        let found = if is_answered {
-            found
-        } else {
-            let mut asked = self.search_segments(place, (options, told.misses), watch)?;
+        if wide.tolerance != options.tolerance || (few && told.is_unlike) {
+            misses = told.misses;
+            let mut asked = self.search_segments(place, (options, misses), watch)?;
             asked.0.add_costs(&found.0);
-            asked
-        };
+            found = asked;
+        }
         if !told.is_unlike {
             return Ok((told, found));
         }
-        let (misses, found) = self.lengthen(place, options, found, watch)?;
+        let (misses, found) = self.lengthen(place, options, (misses, found), watch)?;
         Ok((SampleSays { misses, ..told }, found))
     }
 

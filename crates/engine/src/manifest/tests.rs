@@ -40,7 +40,7 @@ fn build(dir: &Path, segments: u32) {
         degree: 8,
         build_list: 16,
         code_bytes: Some(2),
-        calibration_queries: 5,
+        calibration_queries: Some(5),
         segments,
         ..BuildOptions::default()
     };

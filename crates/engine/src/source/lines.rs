@@ -175,7 +175,9 @@ mod tests {
             assert!(found.iter().eq(expected), "{first} {count}");
         }
     }
+
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "names come from elsewhere")]
     fn a_byte_order_mark_is_no_part_of_the_first_line() {
         let dir = tempfile::tempdir().unwrap();
         let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);

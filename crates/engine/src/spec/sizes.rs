@@ -13,8 +13,6 @@ pub struct Defaults {
     pub page_bytes: u32,
     /// Recall@10 that an index is meant for, and that a search has.
     pub recall: f32,
-    /// Held-out queries that the calibration measures recall with.
-    pub calibration_queries: u32,
     /// Seed of every random choice.
     pub seed: u64,
 }
@@ -26,7 +24,6 @@ pub const DEFAULTS: Defaults = Defaults {
     alpha: 1.2,
     page_bytes: 4096,
     recall: 0.95,
-    calibration_queries: 500,
     seed: 42,
 };
 

@@ -175,9 +175,10 @@ struct WishArguments {
     recall: f32,
 
     /// Queries to calibrate recall with; more are more exact, fewer build faster. With 0 recall is
-    /// left to be measured: by the first search that asks for one, or 'pageway calibrate'
-    #[arg(long, value_name = "N", default_value_t = DEFAULTS.calibration_queries)]
-    calibration_queries: u32,
+    /// left to be measured: by the first search that asks for one, or 'pageway calibrate' [default:
+    /// of 40 rows one, 500 to 1000]
+    #[arg(long, value_name = "N")]
+    calibration_queries: Option<u32>,
 
     #[command(flatten)]
     segments: SegmentArguments,

@@ -308,7 +308,7 @@ fn an_index_built_in_shards_reaches_all_nodes() {
         threads: 2,
         degree: 32,
         build_list: 40,
-        calibration_queries: 20,
+        calibration_queries: Some(20),
         preset: Preset::DiskAnn,
         ..BuildOptions::default()
     };

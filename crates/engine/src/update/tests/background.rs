@@ -57,7 +57,7 @@ fn clustered(dir: &Path, count: u64) -> Model {
     };
     let options = BuildOptions {
         form: Some("clustered".to_owned()),
-        calibration_queries: 20,
+        calibration_queries: Some(20),
         ..BuildOptions::default()
     };
     crate::Index::build(dir, &input, &options, &NoProgress).unwrap();

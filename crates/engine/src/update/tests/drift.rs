@@ -40,7 +40,7 @@ fn built(dir: &std::path::Path, model: &mut Model) -> Writer {
         degree: 12,
         code_bytes: Some(3),
         memory: Some(MemoryWish::Bytes(16 << 20)),
-        calibration_queries: 20,
+        calibration_queries: Some(20),
         ..BuildOptions::default()
     };
     Index::build(

@@ -188,7 +188,7 @@ fn rows_that_are_stored_as_f16_are_linked_as_they_are_stored() {
         degree: 16,
         build_list: 40,
         memory: Some(MemoryWish::Bytes(16 << 20)),
-        calibration_queries: 20,
+        calibration_queries: Some(20),
         ..BuildOptions::default()
     };
     let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));

@@ -38,7 +38,7 @@ fn built(dir: &Path, (preset, shape): (Preset, VectorShape), (count, measured): 
     let options = BuildOptions {
         preset,
         degree: DEGREE,
-        calibration_queries: if measured { 20 } else { 0 },
+        calibration_queries: Some(if measured { 20 } else { 0 }),
         ..BuildOptions::default()
     };
     let ids: Vec<u64> = (0..count as u64).collect();

@@ -46,7 +46,7 @@ fn options() -> BuildOptions {
     let of = |memory: u64| BuildOptions {
         metric: Metric::L2,
         memory: Some(MemoryWish::Bytes(memory)),
-        calibration_queries: 20,
+        calibration_queries: Some(20),
         threads: 1,
         ..BuildOptions::default()
     };

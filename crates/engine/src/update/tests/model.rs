@@ -232,7 +232,7 @@ fn options(preset: Preset, form: Option<&str>) -> BuildOptions {
         memory: Some(MemoryWish::Bytes(16 << 20)),
         degree: 12,
         build_list: 24,
-        calibration_queries: 10,
+        calibration_queries: Some(10),
         threads: 1,
         ..BuildOptions::default()
     }

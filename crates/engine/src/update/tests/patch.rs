@@ -42,7 +42,7 @@ pub(super) fn built_with(
         degree: 16,
         build_list: 40,
         memory: Some(MemoryWish::Bytes(16 << 20)),
-        calibration_queries: 20,
+        calibration_queries: Some(20),
         ..BuildOptions::default()
     };
     let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids_read));
@@ -211,7 +211,7 @@ fn rows_that_f16_holds_go_into_a_segment_of_f16_and_others_beside_it() {
         metric: Metric::L2,
         degree: 16,
         memory: Some(MemoryWish::Bytes(16 << 20)),
-        calibration_queries: 20,
+        calibration_queries: Some(20),
         ..BuildOptions::default()
     };
     let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids_read));

@@ -94,7 +94,7 @@ fn grown(dir: &std::path::Path, memory: MemoryWish) -> (Writer, Vec<u8>) {
         metric: Metric::L2,
         degree: 12,
         memory: Some(memory),
-        calibration_queries: 20,
+        calibration_queries: Some(20),
         ..BuildOptions::default()
     };
     let input = BuildInput::new(&vectors, "rows");

@@ -28,7 +28,7 @@ fn built(dir: &Path, model: &mut Model) {
         degree: 16,
         build_list: 40,
         memory: Some(MemoryWish::Bytes(16 << 20)),
-        calibration_queries: 20,
+        calibration_queries: Some(20),
         ..BuildOptions::default()
     };
     let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids_read));

@@ -439,7 +439,7 @@ fn recall_that_was_not_measured_is_after_a_full_merge() {
     let bytes = model.rows(60).concat();
     let dir = tempfile::tempdir().unwrap();
     let build = BuildOptions {
-        calibration_queries: 0,
+        calibration_queries: Some(0),
         degree: 12,
         ..BuildOptions::default()
     };
