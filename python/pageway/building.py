@@ -177,7 +177,7 @@ def build(
         those that it is near. Rows without ids then have their numbers in `data` as such.
         `build_step` builds segments in processes of their own.
     calibration_queries : int, optional
-        Queries that recall is measured with; more are more exact, fewer build faster. One of 40
+        Queries that recall is measured with; more are more exact, fewer build faster. One of 80
         rows, 500 at least and 1,000 at most, where it is ``None``. With 0, or a build memory that
         does not hold searches, the first search that asks for a recall measures it, or
         `Index.calibrate`.

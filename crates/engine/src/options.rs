@@ -77,8 +77,9 @@ setters!(BuildInput<'a> {
 });
 
 /// Queries of a calibration where nobody says: one of so many rows, and least and most of them.
-const ROWS_PER_QUERY: u64 = 40;
-pub(crate) const USUAL_QUERIES: (u64, u64) = (500, 1000);
+const ROWS_PER_QUERY: u64 = 80;
+pub(crate) const USUAL_QUERIES: u32 = 500;
+const MOST_QUERIES: u32 = 1000;
 
 /// How to build an index. `Default` gives a good one.
 #[derive(Clone, PartialEq, Debug)]
@@ -140,8 +141,9 @@ pub struct BuildOptions {
     /// build of the same input with the same options goes on, and makes the bytes of one that was
     /// never stopped.
     pub resume: bool,
-    /// Held-out queries that the calibration measures recall with; of forty rows one, 500 at least
-    /// and 1,000 at most, where absent. 0 for none: the index answers searches by list size until
+    /// Held-out queries that the calibration measures recall with. Where absent, of eighty rows
+    /// one, 500 at least and 1,000 at most, and 500 where memory holds no more. 0 for none: the
+    /// index answers searches by list size until
     /// [`Index::calibrate`](crate::Index::calibrate) has measured it, and a build needs no memory
     /// of searches.
     pub calibration_queries: Option<u32>,
@@ -184,9 +186,8 @@ impl Default for BuildOptions {
 impl BuildOptions {
     /// How many queries a calibration takes of so many rows or example queries.
     pub(crate) fn queries_of(&self, rows: u64) -> u32 {
-        let (least, most) = USUAL_QUERIES;
-        let usual = (rows / ROWS_PER_QUERY).clamp(least, most) as u32;
-        self.calibration_queries.unwrap_or(usual)
+        let usual = (rows / ROWS_PER_QUERY).clamp(USUAL_QUERIES.into(), MOST_QUERIES.into());
+        self.calibration_queries.unwrap_or(usual as u32)
     }
 }
 

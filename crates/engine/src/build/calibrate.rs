@@ -44,16 +44,24 @@ fn sampled(from: &dyn VectorRead, options: &BuildOptions) -> Vec<u64> {
     sample_rows(from.count(), wished, !options.seed)
 }
 
-/// Takes queries from the user's examples, or holds out rows of the data, and finds their exact
-/// neighbours among the rows of `index`. `nodes`: nodes of the held-out rows.
+/// At most so many of all, evenly spread.
+fn spread<T: Copy>(all: &[T], most: u32) -> Vec<T> {
+    let count = (most as usize).min(all.len());
+    let places = (0..count).map(|at| at * all.len() / count);
+    places.filter_map(|at| all.get(at).copied()).collect()
+}
+
+/// Takes at most so many queries from the user's examples, or of the rows that are held out, and
+/// finds their exact neighbours among the rows of `index`. `nodes`: nodes of the held-out rows.
 pub(super) fn plan(
     input: &BuildInput<'_>,
-    options: &BuildOptions,
+    (options, queries): (&BuildOptions, u32),
     (index, nodes): (&Index, Option<Vec<NodeId>>),
     work: (&ThreadPool, &dyn Progress),
 ) -> Result<CalibrationPlan> {
     let from = input.queries.unwrap_or(input.vectors);
-    let rows = read_rows(from, &sampled(from, options))?;
+    let rows = read_rows(from, &spread(&sampled(from, options), queries))?;
+    let nodes = nodes.map(|nodes| spread(&nodes, queries));
     CalibrationPlan::new(index, (rows, nodes), (&[], options.seed), work)
 }
 
@@ -65,6 +73,7 @@ mod tests {
     use pageway_types::{ElementType, NoProgress, VectorShape};
 
     use super::*;
+    use crate::build::plan::BuildPlan;
     use crate::error::ErrorKind;
     use crate::index::{Index, describe};
     use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
@@ -77,11 +86,35 @@ mod tests {
     };
 
     #[test]
-    fn of_forty_rows_one_measures_recall_unless_that_is_said() {
+    fn of_eighty_rows_one_measures_recall_unless_that_is_said() {
         let usual = BuildOptions::default();
-        let of = [3, 24_000, 30_000, 80_000, 10_000_000].map(|rows| usual.queries_of(rows));
-        assert_eq!(of, [500, 600, 750, 1000, 1000]);
+        let of = [3, 40_000, 60_000, 80_000, 10_000_000].map(|rows| usual.queries_of(rows));
+        assert_eq!(of, [500, 500, 750, 1000, 1000]);
         assert_eq!(usual.with_calibration_queries(70).queries_of(80_000), 70);
+    }
+
+    #[test]
+    fn fewer_rows_measure_recall_where_memory_holds_no_more() {
+        let rows = vec![0; 80_000 * SHAPE.row_bytes()];
+        let vectors = VectorSlice::new(&rows, SHAPE).unwrap();
+        let input = BuildInput::new(&vectors, "rows");
+        let options = BuildOptions::default();
+        let mut plan = BuildPlan::new((&input, SHAPE.element), &options, None).unwrap();
+        plan.budget_bytes = plan.measuring_bytes(&options).unwrap();
+        assert_eq!(plan.queries(&options).unwrap(), 1000);
+        plan.budget_bytes -= 1;
+        assert_eq!(plan.queries(&options).unwrap(), 500);
+        assert!(plan.calibrates(&options).unwrap());
+        let asked = options.with_calibration_queries(1000);
+        assert_eq!(plan.queries(&asked).unwrap(), 1000);
+        assert!(!plan.calibrates(&asked).unwrap());
+    }
+
+    #[test]
+    fn what_is_spread_is_no_more_than_there_is() {
+        assert_eq!(spread(&[1, 2, 3, 4], 2), [1, 3]);
+        assert_eq!(spread(&[1, 2, 3], 9), [1, 2, 3]);
+        assert!(spread::<u8>(&[], 9).is_empty());
     }
 
     /// An index of these rows whose recall was not measured.

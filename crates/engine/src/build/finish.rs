@@ -110,11 +110,11 @@ impl Pipeline<'_> {
         manifest: &Manifest,
         held_out: Option<Vec<NodeId>>,
     ) -> Result<Calibration> {
-        let beside = self.plan.calibration_bytes(self.options);
-        let index = self.open(manifest, beside)?;
+        let queries = self.plan.queries(self.options)?;
+        let index = self.open(manifest, self.plan.calibration_bytes(queries))?;
         let plan = calibrate::plan(
             self.input,
-            self.options,
+            (self.options, queries),
             (&index, held_out),
             (self.pool, self.progress),
         )?;

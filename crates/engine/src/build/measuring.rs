@@ -8,7 +8,7 @@ use crate::calibration::RANKS;
 use crate::error::Result;
 use crate::execution::MOST_COPIES;
 use crate::memory::format_bytes;
-use crate::options::BuildOptions;
+use crate::options::{BuildOptions, USUAL_QUERIES};
 use crate::plan::least_memory;
 use crate::resolve;
 
@@ -16,7 +16,7 @@ impl BuildPlan {
     /// Memory for measuring recall or hot nodes of the finished index.
     pub(super) fn measuring_bytes(&self, options: &BuildOptions) -> Result<u64> {
         let beside = if options.calibration_queries != Some(0) {
-            self.calibration_bytes(options)
+            self.calibration_bytes(self.queries(options)?)
         } else if self.counts_visits() {
             STAGE_BYTES
         } else {
@@ -70,10 +70,19 @@ impl BuildPlan {
         resolve::keeps_hot_list(spec) && spec.cache.selection.counts_visits()
     }
 
-    /// Memory of the calibration beside the open index.
-    pub(super) fn calibration_bytes(&self, options: &BuildOptions) -> u64 {
+    /// Queries that the calibration measures recall with: where nobody says how many, no more than
+    /// memory holds, but the usual number at least.
+    pub(super) fn queries(&self, options: &BuildOptions) -> Result<u32> {
+        let wished = options.queries_of(self.cut.rows().into());
+        let takes = self.calibration_bytes(wished) + self.searching_bytes()?;
+        let is_held = options.calibration_queries.is_some() || takes <= self.budget_bytes;
+        Ok(if is_held { wished } else { USUAL_QUERIES })
+    }
+
+    /// Memory of a calibration with so many queries, beside the open index.
+    pub(super) fn calibration_bytes(&self, queries: u32) -> u64 {
         let most = RANKS.into_iter().max().unwrap_or(1).min(self.node_count);
-        let queries = u64::from(options.queries_of(self.cut.rows().into()));
+        let queries = u64::from(queries);
         // Each row twice, its truth and the cost of its search; then the answers of some queries,
         // or the notes of all, which are less.
         let neighbors = u64::from(most) + MOST_COPIES as u64;

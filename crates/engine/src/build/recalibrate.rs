@@ -31,7 +31,7 @@ impl Default for CalibrateOptions {
     fn default() -> Self {
         Self {
             k: Vec::new(),
-            queries: USUAL_QUERIES.0 as u32,
+            queries: USUAL_QUERIES,
             seed: BuildOptions::default().seed,
         }
     }

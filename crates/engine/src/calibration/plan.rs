@@ -85,6 +85,9 @@ impl Calibration {
         let plan = |times: f32| self.plan_allowing((fit, level), (k, times * all / level), most);
         let is_enough = |plan: &ListPlan| 1.0 - plan.promised(fit) <= all;
         let mut best = plan(1.0)?;
+        if !is_enough(&best) {
+            return Some(best);
+        }
         let (mut low, mut high) = (1.0, MORE_MISSES);
         for _ in 0..HALVINGS {
             let middle = f32::midpoint(low, high);

@@ -29,7 +29,8 @@ impl Index {
     /// its answers by lists for so many misses. The usual margin is the least, and stays if memory
     /// or the calibration has no longer lists.
     ///
-    /// Searches for the sample once, and again for each lengthening.
+    /// Searches for the sample once, with the usual margin if those lists miss too much, and again
+    /// for each lengthening.
     pub(super) fn lengthen(
         &self,
         place: (&Version, &Queries<'_>),

@@ -176,7 +176,7 @@ struct WishArguments {
 
     /// Queries to calibrate recall with; more are more exact, fewer build faster. With 0 recall is
     /// left to be measured: by the first search that asks for one, or 'pageway calibrate' [default:
-    /// of 40 rows one, 500 to 1000]
+    /// of 80 rows one, 500 to 1000]
     #[arg(long, value_name = "N")]
     calibration_queries: Option<u32>,
 
