@@ -280,6 +280,32 @@ fn queries_like_the_rows_get_what_they_ask_for_and_others_are_told() {
     }
 }
 
+/// Behind the places of a list stands what a walk passed, which is farther than neighbours are.
+#[test]
+fn lists_shorter_than_k_do_not_make_queries_unlike() {
+    let (base, like) = rows(1024);
+    let dir = tempfile::tempdir().unwrap();
+    base.build(dir.path(), &options(Preset::DiskAnn, 1))
+        .unwrap();
+    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let search = |queries: &Rows, wish: f32| {
+        let options = SearchOptions::nearest(10).with_effort(Effort::Recall(wish));
+        let found = index.search(&Queries::new(&queries.bytes, queries.shape), &options);
+        let found = found.unwrap();
+        (found.settings.list_size, found.unlike)
+    };
+    for wish in [0.6, 0.7, 0.8, 0.95] {
+        let (list_size, unlike) = search(&like, wish);
+        assert!(unlike < 0.1, "{wish}: {unlike}");
+        assert!(
+            wish > 0.7 || list_size < 10,
+            "{wish}: a list of {list_size}"
+        );
+        let (_, unlike) = search(&noisy(&base, 1024), wish);
+        assert!((unlike - 1.0).abs() < 1e-6, "{wish}: {unlike}");
+    }
+}
+
 /// One neighbour says little of how a query lies: a sample is asked for ten.
 #[test]
 fn of_few_neighbours_too_queries_like_the_rows_need_no_margin() {

@@ -38,6 +38,8 @@ pub(super) struct Sums<'i> {
     totals: QueryStats,
     counted: Counted,
     settings: SearchSettings,
+    /// Sum of the list sizes of all queries.
+    list_sizes: u64,
     seconds: f64,
 }
 
@@ -49,6 +51,7 @@ impl<'i> Sums<'i> {
             totals: QueryStats::default(),
             counted: Counted::NOTHING,
             settings: SearchSettings::default(),
+            list_sizes: 0,
             seconds: 0.0,
         }
     }
@@ -65,6 +68,7 @@ impl<'i> Sums<'i> {
 
     pub(super) fn add(&mut self, stats: &[QueryStats], settings: SearchSettings) {
         self.settings = settings;
+        self.list_sizes += u64::from(settings.list_size) * stats.len() as u64;
         for stats in stats {
             self.latencies.add(stats.latency_ns);
             self.totals.add(stats);
@@ -72,13 +76,15 @@ impl<'i> Sums<'i> {
     }
 
     pub(super) fn finish(self, queries: u64) -> Measurement {
+        let mut settings = self.settings;
+        settings.list_size = self.list_sizes.div_ceil(queries.max(1)) as u32;
         Measurement {
             queries,
             seconds: self.seconds,
             latency: self.latencies.summary(),
             totals: self.totals,
             counted: self.counted,
-            settings: self.settings,
+            settings,
         }
     }
 }

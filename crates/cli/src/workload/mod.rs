@@ -146,7 +146,8 @@ impl Workload<'_> {
         }
     }
 
-    /// Queries per chunk: as many as its bytes hold should each have all results there is room for.
+    /// Queries per chunk: as many as its bytes hold should each have all results there is room for,
+    /// and in all chunks as many, since a call of few queries takes longer lists.
     fn chunk_queries(&self) -> u64 {
         let most = u64::from(self.options.k).min(self.index.len()) as usize;
         let query_bytes = self.queries.shape().row_bytes()
@@ -156,6 +157,8 @@ impl Workload<'_> {
             None => CHUNK_BYTES,
             Some(_) => RANGE_CHUNK_BYTES,
         };
-        ((chunk_bytes / query_bytes) as u64).clamp(1, CHUNK_QUERIES)
+        let most = ((chunk_bytes / query_bytes) as u64).clamp(1, CHUNK_QUERIES);
+        let count = self.queries.count().max(1);
+        count.div_ceil(count.div_ceil(most))
     }
 }

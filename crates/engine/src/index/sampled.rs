@@ -29,6 +29,8 @@ const SAMPLE: (usize, usize) = (32, 256);
 const LEAST_NEIGHBORS: u32 = 8;
 /// Neighbours that a sample is asked for where fewer are wanted: one of the calibrated ranks.
 const ASKED_OF_SAMPLE: u32 = 10;
+/// Neighbours that are found of more than few, at least.
+const LEAST_FOUND: u32 = 5;
 /// What distances that tell how queries lie may be off.
 const LOOSE: f32 = 0.05;
 /// Queries that tell whether a call is unlike the calibration, at least: copies of rows tell
@@ -54,12 +56,12 @@ impl Index {
         let calibration = &version.manifest.calibration;
         let has_margin = calibration.held_out && (calibration.apart || !are_pages);
         let is_sampled = has_margin && count >= LEAST_QUERIES && watch.notes == Notes::default();
-        let known = |k| known_likeness(version, queries, k);
+        let known = |k| known_likeness(version, queries, &options.with_k(k));
         let (mut answers, outcomes) = match known(asked_of_sample(options.k)) {
             Some(known) if is_sampled => self.search_sampled(place, options, &known, watch)?,
             _ => self.search_segments(place, (options, Misses::Unknown), watch)?,
         };
-        if let Some(known) = known(telling(options.k)).filter(|_| count >= SAMPLE.0)
+        if let Some(known) = known(options.k).filter(|_| count >= SAMPLE.0)
             && !is_like(&known, place, options, &answers)?
         {
             answers.unlike = 1.0;
@@ -219,15 +221,32 @@ const fn asked_of_sample(k: u32) -> u32 {
     }
 }
 
-/// How far the queries of the calibration lay from their `k` neighbours; `None` if not known.
-fn known_likeness(version: &Version, queries: &Queries<'_>, k: u32) -> Option<Likeness> {
-    let known = version.manifest.calibration.likeness(k)?;
+/// How far the queries of the calibration lay from the neighbours that tell; `None` if not known.
+fn known_likeness(
+    version: &Version,
+    queries: &Queries<'_>,
+    options: &SearchOptions,
+) -> Option<Likeness> {
+    let known = version.manifest.calibration.likeness(telling(options))?;
     (queries.admitted.is_none() && !version.segments.is_empty()).then_some(known)
 }
 
-/// How many of `k` neighbours tell how a query lies: all, or only the nearest of few.
-const fn telling(k: u32) -> u32 {
-    if k < LEAST_NEIGHBORS { 1 } else { k }
+/// How many neighbours tell how a query lies: of few the nearest, of more those that the recall
+/// stands for. Lists may have no more places, and what is farther is then no neighbour.
+fn telling(options: &SearchOptions) -> u32 {
+    if options.k < LEAST_NEIGHBORS {
+        return 1;
+    }
+    let found = (options.k as f32 * recall_of(options)) as u32;
+    found.clamp(LEAST_FOUND, options.k)
+}
+
+/// The recall that is asked for.
+fn recall_of(options: &SearchOptions) -> f32 {
+    match options.effort {
+        Effort::Recall(recall) => recall,
+        Effort::ListSize(_) => 1.0,
+    }
 }
 
 /// Places of a sample, spread evenly, and of all others.
@@ -248,22 +267,19 @@ fn is_like(
     found: &Answers,
 ) -> Result<bool> {
     let lift = version.lift()?;
+    let telling = telling(options) as usize;
     let rows = queries.rows.chunks_exact(queries.shape.row_bytes());
     let own = |(query, row): (usize, &[u8])| {
         let lift = lift.map_or(0.0, |lift| lift.of(row));
         let near = found.of_query(query).map(|own| own.distance + lift);
-        let near: Vec<f32> = near.take(telling(options.k) as usize).collect();
-        (near.len() == telling(options.k) as usize).then(|| marks(&near))?
+        let near: Vec<f32> = near.take(telling).collect();
+        (near.len() == telling).then(|| marks(&near))?
     };
     let all: Vec<Marks> = rows.enumerate().filter_map(own).collect();
     if all.len() < LEAST_TELLING {
         return Ok(true);
     }
-    let recall = match options.effort {
-        Effort::Recall(recall) => recall,
-        Effort::ListSize(_) => 1.0,
-    };
-    Ok(known.includes(&all, recall))
+    Ok(known.includes(&all, recall_of(options)))
 }
 
 /// Collects the answers of all queries, part by part.
@@ -301,6 +317,25 @@ impl Whole {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn as_many_tell_as_are_found() {
+        let of = |(k, recall)| {
+            let options = SearchOptions::nearest(k);
+            telling(&options.with_effort(Effort::Recall(recall)))
+        };
+        let asked = [
+            (1, 0.9),
+            (7, 0.9),
+            (8, 0.5),
+            (10, 0.8),
+            (10, 0.99),
+            (100, 0.9),
+        ];
+        assert_eq!(asked.map(of), [1, 1, 5, 8, 9, 90]);
+        let listed = SearchOptions::nearest(10).with_effort(Effort::ListSize(20));
+        assert_eq!(telling(&listed), 10);
+    }
 
     #[test]
     fn a_sample_is_spread_evenly_and_no_query_is_lost() {
