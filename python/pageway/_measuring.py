@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
 
 import numpy as np
@@ -13,6 +14,7 @@ from ._attributes import Filter, as_filter
 from ._checks import checked_count
 from ._progress import ProgressWish, Reporting
 from ._settings import one_size, search_options
+from .errors import PagewayWarning
 from .reports import Calibration
 from .results import RecallReport
 
@@ -85,7 +87,7 @@ class Measured:
         out; queries that are unlike the data miss more, and some hundred of them say how much.
         Takes one pass over the index and some thousand searches. Other processes use it once they
         open or `refresh` the index. Lists that the memory of this index has no room for are not
-        measured.
+        measured. Fewer than thirty queries tell little: a `PagewayWarning` says so.
 
         Parameters
         ----------
@@ -120,7 +122,10 @@ class Measured:
         ranks = [int(k)] if isinstance(k, (int, np.integer)) else [int(one) for one in k]
         with Reporting(progress) as callback:
             options = (ranks, calibration_queries, seed)
-            calibration: Calibration = json.loads(self._native.calibrate(rows, options, callback))
+            found, warning = self._native.calibrate(rows, options, callback)
+        if warning is not None:
+            warnings.warn(warning, PagewayWarning, stacklevel=2)
+        calibration: Calibration = json.loads(found)
         return calibration
 
     @property

@@ -203,4 +203,6 @@ def test_queries_asked_lately_are_kept_where_that_is_wished(index, queries, tmp_
         assert held == 30 * queries[0].nbytes
         calibration = kept.calibrate(kept.recent_queries())
         assert calibration["queries"] == 30 and not calibration["held_out"]
+        with pytest.warns(pageway.PagewayWarning, match="with 3 of your queries"):
+            kept.calibrate(queries[:3])
     assert len(index.recent_queries()) == 0

@@ -301,6 +301,18 @@ pub(crate) fn push_neighbor(row: &mut [NodeId], neighbor: NodeId) {
     row[0] = NodeId(length as u32);
 }
 
+/// Adds those of `others` that a list lacks until it has `length`, for which the row has room.
+pub(crate) fn fill_list(row: &mut [NodeId], length: usize, others: impl Iterator<Item = NodeId>) {
+    for other in others {
+        if list_of(row).len() >= length {
+            return;
+        }
+        if !list_of(row).contains(&other) {
+            push_neighbor(row, other);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -118,3 +118,15 @@ impl Progress for StopAfter {
         self.0.fetch_sub(1, Ordering::Relaxed) <= 0
     }
 }
+
+/// Vectors in all directions, with lengths that differ by a factor of ten and more.
+pub(crate) fn unequal(count: usize, dimension: usize, seed: u64) -> Vec<f32> {
+    let mut random = SplitMix64::new(seed);
+    let mut normal = move || (0..12).map(|_| random.unit() - 0.5).sum::<f64>();
+    let mut values = Vec::with_capacity(count * dimension);
+    for _ in 0..count {
+        let length = (0.6 * normal()).exp();
+        values.extend((0..dimension).map(|_| (length * normal()) as f32));
+    }
+    values
+}

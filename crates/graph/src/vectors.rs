@@ -30,6 +30,9 @@ use crate::float::normalize;
 /// Vectors that one graph in memory can hold: a candidate list spends one bit of a node id.
 pub(crate) const MAX_COUNT: u64 = 1 << 31;
 
+/// Share of twice the squared largest norm above which a squared lift sets a query apart.
+const FAR: f32 = 0.005;
+
 /// Vectors as raw little-endian rows, borrowed, with the distances between them.
 ///
 /// Holds nothing beside the rows, except four bytes per vector under the inner product, and under
@@ -207,6 +210,24 @@ impl<'a> VectorSet<'a> {
         }
     }
 
+    /// Whether a query with the vector of this node lies apart from it: queries have no lift.
+    pub(crate) fn is_asked_apart(&self, node: NodeId) -> bool {
+        let lift = self.lift.as_ref();
+        lift.is_some_and(|lift| lift.is_far(node))
+    }
+
+    /// Squared distances of a query with the vector of this node to nodes, but for what is the same
+    /// for all of them. `out` is as long as `nodes`; panics otherwise.
+    pub(crate) fn asked_many(&self, node: NodeId, nodes: &[NodeId], out: &mut [f32]) {
+        let Some(lift) = &self.lift else {
+            return self.distance_many(node, nodes, out);
+        };
+        self.query_distance_many(self.row(node), nodes, out);
+        for out in out {
+            *out = (lift.twice_squared_radius + 2.0 * *out).max(0.0);
+        }
+    }
+
     /// Distances of a query in the metric of the set. `query` is one row; panics otherwise.
     #[inline]
     pub fn query_distance_many(&self, query: &[u8], nodes: &[NodeId], out: &mut [f32]) {
@@ -285,6 +306,12 @@ impl Lift {
         })
     }
 
+    /// Whether the lift of a node is more than a tenth of the largest norm.
+    fn is_far(&self, node: NodeId) -> bool {
+        let component = self.components[node.index()];
+        component * component > FAR * self.twice_squared_radius
+    }
+
     /// Squared distance of two lifted vectors, from their negated inner product.
     #[inline]
     fn lifted(&self, a: NodeId, b: NodeId, negated_dot: f32) -> f32 {
@@ -350,6 +377,24 @@ mod tests {
         assert!((0.0..1e-4).contains(&many[1]));
         set.query_distance_many(set.row(NodeId(0)), &[NodeId(2)], &mut many[..1]);
         assert_eq!(many[0], -8.0);
+    }
+
+    #[test]
+    fn a_query_lies_apart_from_a_row_that_is_shorter_than_the_longest() {
+        let rows = bytes(&[3.0, 4.0, 1.0, 0.0, 4.98, 0.0]);
+        let set = |metric| VectorSet::new(&rows, shape(2), metric, kernels(), None).expect("a set");
+        let products = set(Guide::InnerProduct);
+        let apart = [0, 1, 2].map(|node| products.is_asked_apart(NodeId(node)));
+        assert_eq!(apart, [false, true, false]);
+        let nodes = [NodeId(0), NodeId(2)];
+        let (mut asked, mut own) = ([0.0; 2], [0.0; 2]);
+        products.asked_many(NodeId(1), &nodes, &mut asked);
+        assert!((asked[0] - 44.0).abs() < 1e-4 && (asked[1] - 40.04).abs() < 1e-4);
+        let others = set(Guide::L2);
+        assert!(!others.is_asked_apart(NodeId(1)));
+        others.asked_many(NodeId(1), &nodes, &mut asked);
+        others.distance_many(NodeId(1), &nodes, &mut own);
+        assert_eq!(asked, own);
     }
 
     #[test]

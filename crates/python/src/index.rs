@@ -460,14 +460,15 @@ impl Index {
         Ok(fields)
     }
 
-    /// The new calibration, as JSON. Options: numbers of neighbours, queries at most, and the seed.
+    /// The new calibration, as JSON, and what to say of it. Options: numbers of neighbours, queries
+    /// at most, and the seed.
     fn calibrate(
         &self,
         py: Python<'_>,
         queries: Option<Rows<'_>>,
         options: (Vec<u32>, u32, u64),
         progress: Callback,
-    ) -> PyResult<String> {
+    ) -> PyResult<(String, Option<String>)> {
         let (k, most, seed) = options;
         let index = self.opened()?;
         let rows =
@@ -483,7 +484,7 @@ impl Index {
         let calibration = watched(py, &progress, |watch| {
             index.calibrate(queries.as_ref(), &options, watch)
         })?;
-        json(&calibration)
+        Ok((json(&calibration)?, calibration.few_warning()))
     }
 
     /// The bytes of the vectors of `ids`, one after the other.

@@ -114,8 +114,10 @@ pub(super) fn draw(vectors: &dyn VectorRead, most: u32) -> Result<(Vec<u8>, Vect
 
 impl CalibrateReport {
     fn describe(&self, index: &Path) -> String {
+        let warning = self.calibration.few_warning();
+        let warning = warning.map_or_else(String::new, |own| format!("\nWarning: {own}\n"));
         format!(
-            "Calibrated {} in {}.\n\n{}",
+            "Calibrated {} in {}.\n{warning}\n{}",
             index.display(),
             text::seconds(self.seconds),
             describe_calibration(&self.calibration)

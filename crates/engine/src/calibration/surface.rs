@@ -58,6 +58,9 @@ pub struct Calibration {
     pub longest: Option<f32>,
 }
 
+/// Queries of which recall is known to two hundredths: a mean of shares that deviate by a tenth.
+const FEW_QUERIES: u32 = 30;
+
 /// How much queries miss beside those of the calibration.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Misses {
@@ -236,6 +239,18 @@ impl Calibration {
             }
         }
         Some(low)
+    }
+
+    /// What to say of a calibration with fewer queries of the user than tell much.
+    pub fn few_warning(&self) -> Option<String> {
+        let tells_little = !self.held_out && (1..FEW_QUERIES).contains(&self.queries);
+        tells_little.then(|| {
+            format!(
+                "recall was measured with {} of your queries, which tell little of others: give \
+                 some hundred",
+                self.queries
+            )
+        })
     }
 
     /// The best recall@`k` that was measured: the lesser one between two ranks.

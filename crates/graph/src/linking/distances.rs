@@ -17,6 +17,12 @@ pub(crate) trait Distances: Sync {
 
     /// Build distances of one node to others; never negative. `out` is as long as `nodes`.
     fn distance_many(&self, node: NodeId, nodes: &[NodeId], out: &mut [f32]);
+
+    /// Whether a query with the vector of this node lies apart from it in the space of the build.
+    fn is_asked_apart(&self, node: NodeId) -> bool;
+
+    /// Build distances of such a query to nodes; never negative. `out` is as long as `nodes`.
+    fn asked_many(&self, node: NodeId, nodes: &[NodeId], out: &mut [f32]);
 }
 
 impl Distances for VectorSet<'_> {
@@ -26,6 +32,14 @@ impl Distances for VectorSet<'_> {
 
     fn distance_many(&self, node: NodeId, nodes: &[NodeId], out: &mut [f32]) {
         Self::distance_many(self, node, nodes, out);
+    }
+
+    fn is_asked_apart(&self, node: NodeId) -> bool {
+        Self::is_asked_apart(self, node)
+    }
+
+    fn asked_many(&self, node: NodeId, nodes: &[NodeId], out: &mut [f32]) {
+        Self::asked_many(self, node, nodes, out);
     }
 }
 
@@ -43,6 +57,22 @@ impl Subset<'_> {
     fn node(&self, position: NodeId) -> NodeId {
         self.nodes[position.index()]
     }
+
+    /// Measures the nodes at positions, some at a time.
+    fn in_blocks(
+        &self,
+        positions: &[NodeId],
+        out: &mut [f32],
+        mut measure: impl FnMut(&[NodeId], &mut [f32]),
+    ) {
+        let mut block = [NodeId(0); BLOCK];
+        for (positions, out) in positions.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+            for (node, &position) in block.iter_mut().zip(positions) {
+                *node = self.node(position);
+            }
+            measure(block.get(..positions.len()).unwrap_or_default(), out);
+        }
+    }
 }
 
 impl Distances for Subset<'_> {
@@ -51,14 +81,19 @@ impl Distances for Subset<'_> {
     }
 
     fn distance_many(&self, node: NodeId, nodes: &[NodeId], out: &mut [f32]) {
-        let mut block = [NodeId(0); BLOCK];
-        for (positions, out) in nodes.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-            for (node, &position) in block.iter_mut().zip(positions) {
-                *node = self.node(position);
-            }
-            let nodes = block.get(..positions.len()).unwrap_or_default();
+        self.in_blocks(nodes, out, |nodes, out| {
             self.vectors.distance_many(self.node(node), nodes, out);
-        }
+        });
+    }
+
+    fn is_asked_apart(&self, node: NodeId) -> bool {
+        self.vectors.is_asked_apart(self.node(node))
+    }
+
+    fn asked_many(&self, node: NodeId, nodes: &[NodeId], out: &mut [f32]) {
+        self.in_blocks(nodes, out, |nodes, out| {
+            self.vectors.asked_many(self.node(node), nodes, out);
+        });
     }
 }
 
@@ -83,5 +118,12 @@ mod tests {
         let mut expected = vec![0.0; nodes.len()];
         set.distance_many(NodeId(21), &nodes, &mut expected);
         assert_eq!(found, expected);
+        subset.asked_many(NodeId(7), &positions, &mut found);
+        set.asked_many(NodeId(21), &nodes, &mut expected);
+        assert_eq!(found, expected);
+        assert_eq!(
+            subset.is_asked_apart(NodeId(7)),
+            set.is_asked_apart(NodeId(21))
+        );
     }
 }

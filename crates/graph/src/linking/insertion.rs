@@ -2,7 +2,8 @@
 //!
 //! Nodes come in a random order fixed by the seed, the entry first, in batches that double until
 //! they reach a small share of the set. Each node of a batch is searched from the entry, what the
-//! search expanded is pruned to its list, and its neighbours get edges back.
+//! search expanded is pruned to its list, and its neighbours get edges back. A node of which a
+//! query with the same vector lies apart, under the inner product, is searched for as that too.
 
 use std::collections::HashSet;
 
@@ -14,12 +15,12 @@ use super::distances::Distances;
 use super::finish;
 use super::limit::{max_batch, slack_degree};
 use super::repair::{repair_bytes, repair_in_pool};
-use super::thinning::ListSpec;
+use super::thinning::{ListSpec, Thinning};
 use super::worker::{LinkScratch, Workers};
 use crate::error::{GraphError, try_reserved};
 use crate::graph::{AdjacencyLists, Graph, write_list};
 use crate::rng::SplitMix64;
-use crate::search::Bounds;
+use crate::search::{Bounds, SearchScratch};
 
 /// Neighbours of a guest that link back to it.
 const HOSTS: usize = 12;
@@ -47,10 +48,11 @@ impl InsertSpec {
     }
 
     /// A list at its longest, and an edge back from every node of a batch; or all that a search
-    /// expands.
+    /// expands, and what another finds.
     fn max_candidates(&self, count: u32) -> usize {
         let joining = slack_degree(self.lists.prune.max_degree) + max_batch(count);
-        (joining as usize).max(self.bounds(count).expansions())
+        let found = self.bounds(count).expansions() + self.build_list as usize;
+        (joining as usize).max(found.min(count as usize))
     }
 
     /// Bytes that [`Insertion::graph`] over `count` nodes holds at its peak beside the vectors;
@@ -226,8 +228,30 @@ impl Frozen<'_> {
         });
         thinning.candidates.clear();
         thinning.candidates.extend_from_slice(search.expanded());
+        if vectors.is_asked_apart(node) {
+            self.add_asked(node, search, thinning);
+        }
         let fill = spec.first_fill;
         thinning.thin_candidates(vectors, node, ListSpec { fill, ..spec.lists })
+    }
+
+    /// Adds what a query with the vector of a node finds to the candidates for its list.
+    ///
+    /// Under the inner product the rows near a row are hardly longer than it, but those that
+    /// queries want are long: without edges to them a search would have to go through all others.
+    fn add_asked(&self, node: NodeId, search: &mut SearchScratch, thinning: &mut Thinning) {
+        let Insertion { vectors, entry, .. } = *self.insertion;
+        search.run(self.lists, entry, |others, out| {
+            vectors.asked_many(node, others, out);
+        });
+        let found = search.nearest(self.insertion.spec.build_list as usize);
+        let Thinning {
+            candidates, nodes, ..
+        } = thinning;
+        let is_new = |own: &NodeId| candidates.iter().all(|known| known.node != *own);
+        nodes.clear();
+        nodes.extend(found.map(|own| own.node).filter(is_new));
+        thinning.add_nodes(vectors, node);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::GraphError;
 use crate::graph::Graph;
 use crate::prune::{PruneSpec, Pruner};
 use crate::search::greedy_search;
-use crate::testing::{Rows, StopAfter, clustered};
+use crate::testing::{Rows, StopAfter, clustered, unequal};
 use crate::vectors::VectorSet;
 
 pub(crate) const METRICS: [Guide; 3] = [Guide::L2, Guide::InnerProduct, Guide::Cosine];
@@ -128,6 +128,16 @@ pub(crate) fn assert_recall_of(floor: f64, build: impl Fn(&Rows, Guide) -> Graph
         let found = recall(&graph, &rows.set(metric), &queries, 60);
         assert!(found > floor, "{metric}: {found}");
     }
+}
+
+/// Recall by inner products of 3,000 rows of very unequal lengths; queries want the longest.
+pub(crate) fn assert_long_rows_are_found(floor: f64, build: impl Fn(&Rows) -> Graph) {
+    let all = unequal(3100, 24, 6);
+    let (base, queries) = all.split_at(3000 * 24);
+    let (rows, queries) = (Rows::f32(24, base), Rows::f32(24, queries));
+    let graph = build(&rows);
+    let found = recall(&graph, &rows.set(Guide::InnerProduct), &queries, 60);
+    assert!(found > floor, "{found}");
 }
 
 /// Builds that are cancelled after so many looks stop soon.

@@ -4,7 +4,7 @@ use pageway_types::{NodeId, Progress};
 
 use super::spec::NsgSpec;
 use crate::error::GraphError;
-use crate::graph::{AdjacencyLists, push_neighbor};
+use crate::graph::{AdjacencyLists, fill_list};
 use crate::linking::{InsertSpec, Insertion, ListSpec, Workers, for_each_row};
 use crate::prune::PruneSpec;
 use crate::search::{Bounds, SearchScratch};
@@ -14,6 +14,9 @@ use crate::vectors::VectorSet;
 /// instead of 92 % of the nearest nodes, costs twice the time, and changes no recall of the NSG.
 const GUIDE_DEGREE: u32 = 32;
 const GUIDE_LIST: u32 = 32;
+/// Of so many nodes in a list one is what a query with the vector of its node finds, where such a
+/// query lies apart from it.
+const ASKED: usize = 4;
 
 /// How the nearest nodes of `count` nodes are found.
 pub(super) struct Near {
@@ -67,9 +70,15 @@ impl Near {
             search.run(&guide, node, |others, out| {
                 vectors.distance_many(node, others, out);
             });
-            let found = search.nearest(row.len()).map(|candidate| candidate.node);
-            for other in found.filter(|&other| other != node).take(row.len() - 1) {
-                push_neighbor(row, other);
+            let room = row.len() - 1;
+            let is_apart = vectors.is_asked_apart(node);
+            let near = if is_apart { room - room / ASKED } else { room };
+            fill_list(row, near, others(search, node));
+            if is_apart {
+                search.run(&guide, node, |others, out| {
+                    vectors.asked_many(node, others, out);
+                });
+                fill_list(row, room, others(search, node));
             }
         })?;
         Ok(near)
@@ -92,6 +101,12 @@ impl Near {
             list_size: self.degree + 1,
         }
     }
+}
+
+/// What a search found beside its own node, nearest first.
+fn others(search: &SearchScratch, node: NodeId) -> impl Iterator<Item = NodeId> {
+    let found = search.nearest(usize::MAX).map(|own| own.node);
+    found.filter(move |own| *own != node)
 }
 
 #[cfg(test)]

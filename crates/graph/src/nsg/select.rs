@@ -4,7 +4,7 @@ use pageway_types::{NodeId, Progress};
 
 use super::spec::NsgSpec;
 use crate::error::GraphError;
-use crate::graph::{AdjacencyLists, list_of, push_neighbor, write_list};
+use crate::graph::{AdjacencyLists, fill_list, write_list};
 use crate::linking::{
     BackEdges, LinkScratch, Linking, ListSpec, Workers, finish_lists, for_each_row, slack_degree,
 };
@@ -44,7 +44,8 @@ impl Selection<'_> {
         let max_degree = self.spec.max_degree;
         progress.stage("fill lists", u64::from(count));
         for_each_row(&mut lists, &workers, progress, |_, node, row| {
-            fill(row, near.neighbors(node), max_degree as usize);
+            let near = near.neighbors(node).iter().copied();
+            fill_list(row, max_degree as usize, near);
         })?;
         linking.spec = self.list_spec(max_degree);
         finish_lists(&mut lists, &linking)?;
@@ -106,18 +107,6 @@ fn link_back(
         linking.progress.advance(u64::from(end - first));
     }
     Ok(())
-}
-
-/// Adds near nodes, nearest first, while a list is shorter than `max_degree`.
-fn fill(row: &mut [NodeId], near: &[NodeId], max_degree: usize) {
-    for &other in near {
-        if list_of(row).len() >= max_degree {
-            return;
-        }
-        if !list_of(row).contains(&other) {
-            push_neighbor(row, other);
-        }
-    }
 }
 
 /// What bounds the buffers.

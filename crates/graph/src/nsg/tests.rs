@@ -6,8 +6,9 @@ use super::{NsgSpec, nsg, nsg_bytes};
 use crate::error::GraphError;
 use crate::graph::Graph;
 use crate::linking::testing::{
-    Spoilt, assert_far_clusters_are_joined, assert_prune_order, assert_recall_of, assert_refused,
-    assert_sound, assert_stops_soon, assert_threads_change_nothing, over_tiny_sets,
+    Spoilt, assert_far_clusters_are_joined, assert_long_rows_are_found, assert_prune_order,
+    assert_recall_of, assert_refused, assert_sound, assert_stops_soon,
+    assert_threads_change_nothing, over_tiny_sets,
 };
 use crate::routing::fixed_entries;
 use crate::testing::{Rows, clustered, pool};
@@ -59,11 +60,13 @@ fn recall_has_a_floor_in_every_metric() {
         knn: 48,
         ..SPEC
     };
-    assert_recall_of(0.94, |rows, metric| {
+    let build = |rows: &Rows, metric| {
         let (set, pool) = (rows.set(metric), pool(2));
         let medoid = fixed_entries(&set, 1, 1, &pool, &NoProgress).expect("a medoid")[0];
         nsg(&set, medoid, &spec, &pool, &NoProgress).expect("a graph")
-    });
+    };
+    assert_recall_of(0.94, build);
+    assert_long_rows_are_found(0.9, |rows| build(rows, Guide::InnerProduct));
 }
 
 #[test]

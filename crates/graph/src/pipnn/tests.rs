@@ -6,8 +6,9 @@ use super::{Joined, PiPnn, PiPnnSpec, pipnn, pipnn_bytes};
 use crate::error::GraphError;
 use crate::graph::Graph;
 use crate::linking::testing::{
-    Spoilt, assert_far_clusters_are_joined, assert_prune_order, assert_recall_of, assert_refused,
-    assert_sound, assert_stops_soon, assert_threads_change_nothing, over_tiny_sets, recall,
+    Spoilt, assert_far_clusters_are_joined, assert_long_rows_are_found, assert_prune_order,
+    assert_recall_of, assert_refused, assert_sound, assert_stops_soon,
+    assert_threads_change_nothing, over_tiny_sets, recall,
 };
 use crate::testing::{Rows, clustered, pool};
 use crate::vectors::VectorSet;
@@ -244,6 +245,9 @@ fn recall_has_a_floor_in_every_metric() {
         ..PiPnnSpec::new(24, 1.2, 1)
     };
     assert_recall_of(0.97, |rows, metric| build_on(rows, metric, &spec, 2).graph);
+    assert_long_rows_are_found(0.9, |rows| {
+        build_on(rows, Guide::InnerProduct, &spec, 2).graph
+    });
 }
 
 #[test]

@@ -6,8 +6,9 @@ use super::{VamanaSpec, build, build_bytes};
 use crate::error::GraphError;
 use crate::graph::Graph;
 use crate::linking::testing::{
-    assert_far_clusters_are_joined, assert_prune_order, assert_recall_of, assert_refused,
-    assert_sound, assert_stops_soon, assert_threads_change_nothing, over_tiny_sets,
+    assert_far_clusters_are_joined, assert_long_rows_are_found, assert_prune_order,
+    assert_recall_of, assert_refused, assert_sound, assert_stops_soon,
+    assert_threads_change_nothing, over_tiny_sets,
 };
 use crate::search::greedy_search;
 use crate::testing::{Rows, clustered, pool};
@@ -67,6 +68,7 @@ fn recall_has_a_floor_in_every_metric() {
         ..SPEC
     };
     assert_recall_of(0.97, |rows, metric| build_on(rows, metric, &spec, 2));
+    assert_long_rows_are_found(0.9, |rows| build_on(rows, Guide::InnerProduct, &spec, 2));
 }
 
 #[test]
