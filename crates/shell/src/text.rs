@@ -13,6 +13,12 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
+/// `1 row`, `1,234 rows`.
+pub fn counted(number: u64, one: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {one}{ending}", count(number))
+}
+
 /// `20.0 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
@@ -196,6 +202,12 @@ pub fn word(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_not_several() {
+        let words = [0, 1, 1234].map(|number| counted(number, "row"));
+        assert_eq!(words, ["0 rows", "1 row", "1,234 rows"]);
+    }
 
     #[test]
     fn words_of_a_command_line_stay_whole() {

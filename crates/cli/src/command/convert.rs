@@ -94,8 +94,8 @@ impl Copy<'_> {
         let shape = selection.shape_as(element);
         let VectorShape { dimension, element } = shape;
         let text = format!(
-            "Wrote {} rows of {shape} to {}.",
-            text::count(rows),
+            "Wrote {} of {shape} to {}.",
+            text::counted(rows, "row"),
             self.to.display()
         );
         let [from, to] = [self.from, self.to].map(|path| path.display().to_string());

@@ -150,11 +150,11 @@ impl ImportArguments {
         });
         let deleted = match origin.deleted {
             0 => String::new(),
-            rows => format!(" {} deleted rows were left out.", text::count(rows)),
+            rows => format!(" Left out: {}.", text::counted(rows, "deleted row")),
         };
         let words = format!(
-            "Wrote {} rows of {shape} from an index of {} to {}.{deleted}{metric}",
-            text::count(rows),
+            "Wrote {} of {shape} from an index of {} to {}.{deleted}{metric}",
+            text::counted(rows, "row"),
             origin.kind,
             self.to.display()
         );

@@ -235,7 +235,7 @@ fn flatten(facts: Facts, path: &str, value: &Value) -> Facts {
 fn describe_changes(changes: &ChangeSummary) -> String {
     let dead: u64 = changes.dead.iter().map(|count| u64::from(*count)).sum();
     let share = text::percent(changes.dead_share);
-    let words = format!("{} rows, {share} of all in segments", text::count(dead));
+    let words = format!("{}, {share} of all in segments", text::counted(dead, "row"));
     let drift = format!("{:.2} times the error of training", changes.code_drift);
     let mut facts = Facts::new().fact("dead", words).fact("code drift", drift);
     if changes.unfinished_bytes > 0 {

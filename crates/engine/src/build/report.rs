@@ -65,7 +65,6 @@ impl BuildReport {
         let reachable = calibration.list_size_for(k, options.recall);
         let mut warnings = stages.lengths.warnings();
         warnings.extend(plan.warnings(options)?);
-        warnings.extend(calibration.few_warning());
         if let Err(error) = &reachable
             && !calibration.curves.is_empty()
         {

@@ -70,8 +70,8 @@ impl DeleteArguments {
         };
         let absent = Facts::new().fact("no row had", format!("{} of the ids", deleted.absent));
         format!(
-            "{stopped} {} rows of {} in {}.\n\n{}",
-            text::count(deleted.deleted),
+            "{stopped} {} of {} in {}.\n\n{}",
+            text::counted(deleted.deleted, "row"),
             self.index.display(),
             text::seconds(deleted.done.seconds),
             deleted.done.add_to(absent).render()

@@ -132,8 +132,8 @@ fn run(rows: &ChosenRows, index: &Path, edit: &Edit, session: &Session) -> Resul
     };
     let absent = Facts::new().fact("no row had", format!("{} of the ids", report.absent));
     let words = format!(
-        "Changed the attributes of {} rows of {} in {}.\n\n{}",
-        text::count(report.changed),
+        "Changed the attributes of {} of {} in {}.\n\n{}",
+        text::counted(report.changed, "row"),
         index.display(),
         text::seconds(report.done.seconds),
         report.done.add_to(absent).render()

@@ -237,8 +237,8 @@ impl InsertArguments {
                 format!("{} rows per second", text::figure(inserted.rows_per_second)),
             );
         format!(
-            "{stopped}{} rows into {} in {}.\n\n{}",
-            text::count(rows),
+            "{stopped}{} into {} in {}.\n\n{}",
+            text::counted(rows, "row"),
             self.index.display(),
             text::seconds(inserted.done.seconds),
             inserted.done.add_to(facts).render()

@@ -73,15 +73,15 @@ impl MergeArguments {
 
     fn describe(&self, merged: &MergeOutcome) -> String {
         let index = self.index.display();
-        let facts = Facts::new().fact("dropped", format!("{} dead rows", merged.dropped));
+        let facts = Facts::new().fact("dropped", text::counted(merged.dropped, "dead row"));
         let facts = merged.done.add_to(facts).render();
         if merged.merged_segments == 0 {
             return format!("{index}: nothing to merge.\n\n{facts}");
         }
         format!(
-            "Merged {} segments of {index}, {} rows, in {}.\n\n{facts}",
-            merged.merged_segments,
-            text::count(merged.merged_rows),
+            "Merged {} of {index}, {}, in {}.\n\n{facts}",
+            text::counted(merged.merged_segments, "segment"),
+            text::counted(merged.merged_rows, "row"),
             text::seconds(merged.done.seconds),
         )
     }
