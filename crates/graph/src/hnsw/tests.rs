@@ -4,8 +4,9 @@ use pageway_types::{Guide, NoProgress, NodeId};
 
 use super::{Hnsw, HnswSpec, Layer, hnsw, hnsw_bytes};
 use crate::linking::testing::{
-    METRICS, Spoilt, assert_far_clusters_are_joined, assert_prune_order, assert_refused,
-    assert_sound, assert_stops_soon, assert_threads_change_nothing, over_tiny_sets, recall,
+    METRICS, Spoilt, assert_far_clusters_are_joined, assert_long_rows_are_found,
+    assert_prune_order, assert_refused, assert_sound, assert_stops_soon,
+    assert_threads_change_nothing, over_tiny_sets, recall,
 };
 use crate::testing::{Rows, clustered, pool};
 
@@ -103,6 +104,9 @@ fn recall_has_a_floor_in_every_layer_and_metric() {
         let found = recall(&lowest.graph, &rows.set(metric), &queries, 60);
         assert!(found > 0.97, "{metric}, layer 1: {found}");
     }
+    assert_long_rows_are_found(0.9, |rows| {
+        build_on(rows, Guide::InnerProduct, &spec, 2).base
+    });
 }
 
 #[test]
