@@ -169,6 +169,8 @@ class SegmentStats(TypedDict):
     nodes: int
     #: Element type that its vectors are stored in.
     stored: str
+    #: Components at the end of a vector that lie in a free bit of the others.
+    folded: int
     index_bytes: int
     code_bytes: int
     entry: List[int]

@@ -88,6 +88,8 @@ impl Bench<'_> {
         Space {
             shape: self.shape,
             nodes: self.trial.rows() as u32,
+            // Of disk alone.
+            below_two: false,
             memory_bytes: self.memory.1,
             pins,
             seed: Wish::default().seed,

@@ -23,6 +23,8 @@ pub struct Space<'p> {
     pub shape: Shape,
     /// Vectors.
     pub nodes: u32,
+    /// Whether all components are below 2 in size.
+    pub below_two: bool,
     /// Memory of a search.
     pub memory_bytes: u64,
     /// What is not open.
@@ -216,7 +218,7 @@ impl Space<'_> {
             // What it would take is in its footprint.
             Err(_) => self.spec(options, code_bytes),
         };
-        let footprint = Footprint::of(&spec, self.nodes)?;
+        let footprint = Footprint::of_rows(&spec, self.nodes, self.below_two)?;
         let least = footprint.memory_bytes();
         if least > self.memory_bytes {
             let (granted, words) = (format_bytes(self.memory_bytes), format_bytes(least));
@@ -293,7 +295,7 @@ impl Candidate {
                 other.options.overrides.schedule = Some(schedule);
             }
         }
-        other.footprint = Footprint::of(&other.spec, self.footprint.nodes)?;
+        other.footprint.memory = Footprint::of(&other.spec, self.footprint.nodes)?.memory;
         Ok(other)
     }
 
@@ -329,6 +331,7 @@ mod tests {
         Space {
             shape: SHAPE,
             nodes: 1_000_000,
+            below_two: false,
             memory_bytes,
             pins,
             seed: 42,

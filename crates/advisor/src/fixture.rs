@@ -47,6 +47,7 @@ pub(crate) fn drafts(known: &Knowledge) -> (Vec<Draft>, Vec<Refusal>) {
     let space = Space {
         shape: SHAPE,
         nodes: 1_000_000,
+        below_two: false,
         memory_bytes: MEMORY_BYTES,
         pins: &Pins::default(),
         seed: 42,

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use pageway::lab::clock;
-use pageway::source::exact_element;
+use pageway::source::{exact_element, is_below_two};
 use pageway::spec::Shape;
 use pageway::{
     BuildOptions, DoctorOptions, Error, ErrorKind, MemoryPart, Preset, Progress, Result, Sizes,
@@ -75,11 +75,13 @@ pub fn plan(input: &PlanInput<'_>, wish: &Wish, progress: &dyn Progress) -> Resu
     let VectorOutline {
         shape,
         nodes,
+        below_two,
         memory_bytes,
     } = outline(input, wish, progress)?;
     let space = Space {
         shape,
         nodes,
+        below_two,
         memory_bytes,
         pins: &wish.pins,
         seed: wish.seed,
@@ -129,6 +131,7 @@ fn know(space: &Space<'_>, wish: &Wish, dir: &Path, progress: &dyn Progress) -> 
 struct VectorOutline {
     shape: Shape,
     nodes: u32,
+    below_two: bool,
     memory_bytes: u64,
 }
 
@@ -154,6 +157,7 @@ fn outline(input: &PlanInput<'_>, wish: &Wish, progress: &dyn Progress) -> Resul
         nodes: nodes.ok_or_else(|| {
             Error::invalid(format!("{count} vectors; one index holds fewer than 2^32"))
         })?,
+        below_two: is_below_two(input.vectors, progress)?,
         memory_bytes: wish.memory.resolve(count * vectors.row_bytes() as u64),
     })
 }

@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use pageway::lab::{clock, process_cpu_time};
-use pageway::spec::{GraphSpec, IndexSpec};
+use pageway::spec::{GraphSpec, IndexSpec, ScheduleSpec};
 use pageway::truth::{Found, recall};
 use pageway::{
     BuildInput, BuildOptions, ErrorKind, Footprint, Index, MemoryPart, MemoryWish, OpenOptions,
@@ -170,7 +170,9 @@ impl<'t> Trial<'t> {
                 continue;
             };
             let opening = Opening::new(&built.dir, Some(*beam));
-            let index = opening.open(self.memory_of(opening, spare, share)?)?;
+            let schedule = candidate.spec.execution.schedule;
+            let memory = self.memory_of((opening, schedule), spare, share)?;
+            let index = opening.open(memory)?;
             let walk = Walk {
                 index: &index,
                 beam: Some(*beam),
@@ -244,7 +246,12 @@ impl<'t> Trial<'t> {
 
     /// The budget with which an index over the sample caches the share of it that one over all
     /// vectors would, where that has `spare` bytes beyond the least it needs.
-    fn memory_of(&self, opening: Opening<'_>, spare: u64, share: f64) -> Result<u64> {
+    fn memory_of(
+        &self,
+        (opening, schedule): (Opening<'_>, ScheduleSpec),
+        spare: u64,
+        share: f64,
+    ) -> Result<u64> {
         let whole = self.open_whole(opening)?;
         let (memory, described) = (whole.memory(), whole.description()?);
         let queries = memory.bytes_of(MemoryPart::MoreQueries);
@@ -262,7 +269,9 @@ impl<'t> Trial<'t> {
         let cached = (cached as f64 * share) as u64;
         // Few lists are all in memory, or the index is not opened.
         let lists = described.list_memory_bytes.unwrap_or(0);
-        let opens = Footprint::of(&described.spec, self.rows() as u32)?.memory_bytes();
+        let mut spec = described.spec;
+        spec.execution.schedule = schedule;
+        let opens = Footprint::of(&spec, self.rows() as u32)?.memory_bytes();
         let opens = opens.min(least + lists);
         Ok((least + cached + cached.min(queries)).max(opens))
     }

@@ -68,6 +68,28 @@ impl ElementType {
         matches!(self, Self::F32 | Self::F16 | Self::Bf16)
     }
 
+    /// Bit of the last byte of a float that is 0 in every number below 2 in size: the highest of
+    /// its exponent.
+    pub const TWO: u8 = 0x40;
+
+    /// Whether all components of some vectors are below 2 in size; false for other types than
+    /// floats.
+    pub fn are_below_two(self, vectors: &[u8]) -> bool {
+        if !self.is_float() {
+            return false;
+        }
+        let bytes = self.bits() / 8;
+        let mut bits = [0; 8];
+        let last = bits.iter_mut().skip(bytes - 1).step_by(bytes);
+        last.for_each(|last| *last = Self::TWO);
+        let (words, rest) = vectors.as_chunks::<8>();
+        let mut end = [0; 8];
+        end.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        let words = words.iter().chain([&end]);
+        let any = words.fold(0, |any, word| any | u64::from_le_bytes(*word));
+        any & u64::from_le_bytes(bits) == 0
+    }
+
     /// Name as written in manifests and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
@@ -118,6 +140,15 @@ impl VectorShape {
         self.element.bytes_of(self.dimension as usize)
     }
 
+    /// Components of a vector whose bits fit into one of each of the others; 0 of other types than
+    /// floats.
+    pub const fn foldable(self) -> u32 {
+        match self.element.is_float() {
+            true => self.dimension / (self.element.bits() as u32 + 1),
+            false => 0,
+        }
+    }
+
     /// Whether vectors of this shape can be held: 1 to [`MAX_DIMENSION`](Self::MAX_DIMENSION)
     /// components, and whole bytes of bits.
     pub const fn is_legal(self) -> bool {
@@ -154,5 +185,56 @@ mod tests {
             assert_eq!(odd.is_legal(), element != ElementType::Bit);
         }
         assert!("f64".parse::<ElementType>().is_err());
+    }
+
+    #[test]
+    fn numbers_below_two_are_told_and_no_others() {
+        let below = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.999_999_9,
+            1e-30,
+            -f32::MIN_POSITIVE,
+            1e-44,
+        ];
+        let above = [2.0, -2.0, 3.5, 1e30, f32::INFINITY, f32::NAN];
+        let told = |value: f32, place: usize| {
+            let mut values = vec![0.25_f32; 19];
+            values[place] = value;
+            let bytes: Vec<u8> = values.iter().flat_map(|one| one.to_le_bytes()).collect();
+            // The upper half of an f32 is a bf16.
+            let halves: Vec<u8> = bytes.chunks(4).flat_map(|one| [one[2], one[3]]).collect();
+            let float = ElementType::F32.are_below_two(&bytes);
+            assert_eq!(ElementType::Bf16.are_below_two(&halves), float, "{value}");
+            float
+        };
+        for place in [0, 1, 17, 18] {
+            for value in below {
+                assert!(told(value, place), "{value}");
+            }
+            for value in above {
+                assert!(!told(value, place), "{value}");
+            }
+        }
+        let f16 = |bits: u16| ElementType::F16.are_below_two(&bits.to_le_bytes());
+        // 2 is 0x4000.
+        assert!((0..=u16::MAX).all(|bits| f16(bits) == (bits & 0x7FFF < 0x4000)));
+        assert!(!ElementType::U8.are_below_two(&[0; 16]));
+    }
+
+    #[test]
+    fn the_others_have_room_for_what_is_folded() {
+        for (element, per_component) in [(ElementType::F32, 33), (ElementType::F16, 17)] {
+            for dimension in [1, 16, 17, 32, 33, 1024, 65_535] {
+                let shape = VectorShape { dimension, element };
+                assert_eq!(shape.foldable(), dimension / per_component);
+            }
+        }
+        let bytes = VectorShape {
+            dimension: 1024,
+            element: ElementType::I8,
+        };
+        assert_eq!(bytes.foldable(), 0);
     }
 }

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::index::Index;
 use crate::options::{BuildInput, BuildOptions};
 use crate::plan::Footprint;
+use crate::source::is_below_two;
 use crate::spec::IndexSpec;
 
 /// What a build would make of its input.
@@ -47,8 +48,8 @@ pub struct BuildOutline {
 
 impl Index {
     /// What [`Index::build`] would make, by the same checks of options and budgets; writes nothing.
-    /// Reads `f32` rows up to the first that f16 does not hold exactly: a pass over them, or
-    /// microseconds.
+    /// Reads `f32` rows up to the first that f16 does not hold exactly, and floats up to the first
+    /// with a component of 2 or more: a pass over them, or microseconds.
     ///
     /// # Errors
     /// Those of a build that are known before its work.
@@ -64,7 +65,8 @@ fn outline(input: &BuildInput<'_>, options: &BuildOptions) -> Result<BuildOutlin
     let element = stored_element(input, options, &NoProgress)?;
     let plan = BuildPlan::new((input, element), options, codebook.as_ref())?;
     let nodes = plan.cut.rows();
-    let mut footprint = Footprint::of(&plan.spec, nodes)?;
+    let below_two = is_below_two(input.vectors, &NoProgress)?;
+    let mut footprint = Footprint::of_rows(&plan.spec, nodes, below_two)?;
     let given = input.vectors.shape();
     footprint.raw_bytes = u64::from(nodes) * given.row_bytes() as u64;
     let mut spec = plan.spec.clone();
@@ -77,7 +79,7 @@ fn outline(input: &BuildInput<'_>, options: &BuildOptions) -> Result<BuildOutlin
         build_memory_bytes: plan.build_memory(),
         shard_nodes: plan.graph.capacity().or(plan.parts),
         sample_rows: plan.sample_rows,
-        disk_bytes: disk_bytes(&plan)?,
+        disk_bytes: disk_bytes(&plan.for_rows(below_two)?)?,
         threads: plan.threads.working,
         warnings: plan.warnings(options)?,
         spec,

@@ -105,6 +105,8 @@ pub(super) struct CheckedRows {
     /// Length of the longest.
     pub(super) max_norm: f32,
     lengths: RowLengths,
+    /// Whether all components are below 2 in size.
+    below_two: bool,
 }
 
 /// The results of the stages before the graph.
@@ -140,20 +142,25 @@ impl Pipeline<'_> {
         let checked = self.check_rows()?;
         stages.lengths.add(checked.lengths);
         stages.end("check rows");
-        if let Some(capacity) = self.plan.parts {
-            let ordered = self.put_in_order(capacity, &checked)?;
+        let plan = self.plan.for_rows(checked.below_two)?;
+        let own = Pipeline {
+            plan: &plan,
+            ..*self
+        };
+        if let Some(capacity) = plan.parts {
+            let ordered = own.put_in_order(capacity, &checked)?;
             stages.end("order rows");
             let input = ordered.rows.input(self.input);
             let pipeline = Pipeline {
                 input: &input,
                 ordered: Some(&ordered),
-                ..*self
+                ..own
             };
             return act(&pipeline, checked, stages);
         }
-        let holds = self.plan.graph == GraphPlan::Whole;
+        let holds = plan.graph == GraphPlan::Whole;
         if !holds || self.input.vectors.resident().is_some() {
-            return act(self, checked, stages);
+            return act(&own, checked, stages);
         }
         let held = HeldRows::read(self.input)?;
         let (vectors, ids) = (held.vectors()?, held.ids());
@@ -164,7 +171,7 @@ impl Pipeline<'_> {
         };
         let pipeline = Pipeline {
             input: &input,
-            ..*self
+            ..own
         };
         act(&pipeline, checked, stages)
     }
@@ -435,6 +442,7 @@ impl Pipeline<'_> {
         Ok(CheckedRows {
             fingerprint,
             max_norm: statistics.max_norm,
+            below_two: statistics.below_two,
             lengths: RowLengths::of(&lengths, metric),
         })
     }

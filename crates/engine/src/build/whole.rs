@@ -32,7 +32,7 @@ use crate::index::Index;
 use crate::manifest::{Manifest, SegmentEntry};
 use crate::memory::check_room;
 use crate::options::{BuildInput, BuildOptions};
-use crate::source::{Inspection, check_free, check_unique, inspect_rows};
+use crate::source::{Inspection, check_free, check_unique, inspect_rows, is_below_two};
 use crate::spec::Shape;
 use crate::storage::Region;
 use crate::threads::thread_pool;
@@ -160,7 +160,7 @@ pub(super) fn build_planned(
         resumes: options.resume,
     };
     let workspace = Workspace::open(vfs, dir, scratch)?;
-    workspace.check_space(index_disk_bytes(plan)?, peak_temporary_bytes(plan))?;
+    check_space(&workspace, plan, || is_below_two(input.vectors, progress))?;
     let course = Course::new(progress, plan);
     let build = Build {
         input,
@@ -181,6 +181,19 @@ pub(super) fn build_planned(
     workspace.commit(&manifest)?;
     course.end();
     Ok(report)
+}
+
+/// Refuses a build that the disk has no room for. Looks at the rows, `below_two`, only where room
+/// is short: they may take fewer pages.
+fn check_space(
+    workspace: &Workspace,
+    plan: &BuildPlan,
+    below_two: impl FnOnce() -> Result<bool>,
+) -> Result<()> {
+    let check = |plan: &BuildPlan| {
+        workspace.check_space(index_disk_bytes(plan)?, peak_temporary_bytes(plan))
+    };
+    check(plan).or_else(|_| check(&plan.for_rows(below_two()?)?))
 }
 
 /// The order of rows that are cut by space. Checks rows first, so that errors name their numbers in
@@ -278,6 +291,7 @@ impl Build<'_> {
             .map_or(&self.plan.spec, |first| &first.spec);
         let mut spec = spec.clone();
         spec.shape.element = self.input.vectors.shape().element;
+        spec.layout.folded = None;
         Manifest {
             generation: self.workspace.generation,
             created_by: concat!("pageway ", env!("CARGO_PKG_VERSION")).to_owned(),

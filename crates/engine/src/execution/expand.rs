@@ -7,7 +7,7 @@ use super::Traversal;
 use super::refine::told;
 use super::scratch::Scoring;
 use super::traversal::Stage;
-use crate::layout::{Neighbors, PageCodec, PageError, Record, StoredList, VectorPart};
+use crate::layout::{Neighbors, PageCodec, PageError, PageView, Record, StoredList, VectorPart};
 
 impl<C: PageCodec> Traversal<'_, C> {
     /// The first candidates.
@@ -106,6 +106,15 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.rank(node, vector);
     }
 
+    /// The same of a node that lies on a page.
+    pub(super) fn score_on_page(
+        &mut self,
+        view: &C::View<'_>,
+        node: NodeId,
+    ) -> Result<(), PageError> {
+        self.with_vector(view, node, |own, vector| own.score_exactly(node, vector))
+    }
+
     /// The exact distance of a node, offered to the ranking if the node is admitted.
     pub(super) fn rank(&mut self, node: NodeId, vector: &VectorPart<'_>) -> f32 {
         let interval = if self.meets_codes() {
@@ -128,6 +137,28 @@ impl<C: PageCodec> Traversal<'_, C> {
             self.scratch.ranking.insert(node, interval, vector);
         }
         interval.0
+    }
+
+    /// The same of a node that lies on a page.
+    pub(super) fn rank_on_page(
+        &mut self,
+        view: &C::View<'_>,
+        node: NodeId,
+    ) -> Result<f32, PageError> {
+        self.with_vector(view, node, |own, vector| own.rank(node, vector))
+    }
+
+    fn with_vector<T>(
+        &mut self,
+        view: &C::View<'_>,
+        node: NodeId,
+        act: impl FnOnce(&mut Self, &VectorPart<'_>) -> T,
+    ) -> Result<T, PageError> {
+        let mut room = std::mem::take(&mut self.scratch.scoring.unfolded);
+        let vector = view.vector(node, &mut room);
+        let outcome = vector.map(|vector| act(self, &vector));
+        self.scratch.scoring.unfolded = room;
+        outcome
     }
 
     /// Whether what lies beside lists, and passes by now, are fine codes.

@@ -78,7 +78,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             if target || self.query.admission.hides(node) {
                 continue;
             }
-            let distance = self.rank(node, &view.vector(node)?);
+            let distance = self.rank_on_page(view, node)?;
             keys.push(sort_key(distance, node));
         }
         if !C::LIST_PER_PAGE {
@@ -130,7 +130,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         for node in self.parts.codec.map().nodes_of(page).map(NodeId) {
             let done = self.scratch.seen.exact.contains(node);
             if !done && self.query.admission.admits(node) {
-                self.rank(node, &view.vector(node)?);
+                self.rank_on_page(&view, node)?;
             }
         }
         Ok(())

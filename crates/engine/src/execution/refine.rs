@@ -9,7 +9,7 @@ use super::key::{key_distance, key_node, sort_key};
 use super::query::{Goal, QuerySizes};
 use super::tolerance::Tolerance;
 use super::traversal::{PageRequest, Stage};
-use crate::layout::{PageCodec, PageError, PageView, VectorPart};
+use crate::layout::{PageCodec, PageError, VectorPart};
 use crate::spec::RefineSpec;
 
 /// Deviations that the error of an estimate hardly ever exceeds: who is an answer is not asked
@@ -332,7 +332,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             for node in map.nodes_of(page).map(NodeId) {
                 let scored = self.scratch.seen.exact.contains(node);
                 if !scored && !self.scratch.ranking.holds(node) {
-                    self.score_exactly(node, &view.vector(node)?);
+                    self.score_on_page(&view, node)?;
                 }
             }
             return Ok(());
@@ -343,7 +343,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             if map.vector_page_of(node) != page {
                 break;
             }
-            self.score_exactly(node, &view.vector(node)?);
+            self.score_on_page(&view, node)?;
             at += 1;
         }
         Ok(())

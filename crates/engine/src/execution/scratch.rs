@@ -16,7 +16,7 @@ use super::ranking::Ranking;
 use super::traversal::PageRequest;
 use super::visited::Visited;
 use crate::error::Result;
-use crate::layout::UnpackedList;
+use crate::layout::{UnfoldedVector, UnpackedList};
 use crate::memory::Reservation;
 
 /// Sizes of a scratch: they fix its bytes. Those of a query fix how much of it is used.
@@ -45,6 +45,8 @@ pub(crate) struct IndexShape {
     pub(crate) harvested: HarvestShape,
     /// Components per vector.
     pub(crate) dimension: usize,
+    /// Bytes of a vector that is folded on its page.
+    pub(crate) folded_bytes: usize,
     /// What its codes ask for.
     pub(crate) codes: CodeShape,
     /// Bytes of a page's payload.
@@ -365,6 +367,8 @@ pub(super) struct Scoring {
     pub(super) scorer: Scorer,
     pub(super) second: Option<Scorer>,
     pub(super) widened: Vec<f32>,
+    /// A vector that is folded on its page.
+    pub(super) unfolded: UnfoldedVector,
     /// Neighbours to score by the code table.
     pub(super) fresh: Vec<NodeId>,
     /// Neighbours to score by codes that came with them, and where those are.
@@ -410,6 +414,7 @@ struct Buffers {
 /// Those of the scorers.
 struct Batches {
     widened: Vec<f32>,
+    unfolded: UnfoldedVector,
     fresh: Vec<NodeId>,
     coded: Vec<NodeId>,
     places: Vec<Place>,
@@ -444,6 +449,7 @@ impl Batches {
     fn lay_out(shape: &ScratchShape, reservation: &mut Reservation) -> Result<Self> {
         Ok(Self {
             widened: reservation.filled(shape.index.dimension, 0.0)?,
+            unfolded: reservation.room(shape.index.folded_bytes)?,
             fresh: reservation.room(shape.batch())?,
             coded: reservation.room(shape.neighbors())?,
             places: reservation.room(shape.neighbors())?,
@@ -492,6 +498,7 @@ impl Scratch {
                 scorer,
                 second,
                 widened: batches.widened,
+                unfolded: batches.unfolded,
                 fresh: batches.fresh,
                 coded: batches.coded,
                 places: batches.places,

@@ -11,7 +11,7 @@ use pageway_types::{NodeId, PageId, VectorShape};
 use super::ranking::Neighbor;
 use super::{AnyParts, DeadSet, GivenRows, IndexShape};
 use crate::error::{Error, Result};
-use crate::layout::{PageCodec, PageError, PageView, VectorPart};
+use crate::layout::{PageCodec, PageError, PageView, UnfoldedVector, VectorPart};
 use crate::storage::{RecordPages, Region, gather, scan};
 
 /// A segment, ready to be searched, in its place in an index: as the index changes, the same
@@ -259,13 +259,14 @@ impl LoadedSegment {
             return Err(out_of_range());
         }
         let pages = map.vector_pages_of(nodes.clone());
+        let mut room = UnfoldedVector::new();
         scan(&self.pages, pages, &mut |page, payload| {
             if !map.holds_vectors(page) {
                 return Ok(());
             }
             let view = codec.view(page, payload)?;
             for node in map.nodes_of(page).filter(|node| nodes.contains(node)) {
-                let vector = view.vector(NodeId(node))?;
+                let vector = view.vector(NodeId(node), &mut room)?;
                 let (row, row_count) = (vector.row, map.node_count);
                 if row >= row_count {
                     let error = PageError::Row {
@@ -298,9 +299,11 @@ pub(crate) fn gather_rows(
         return Err(out_of_range());
     }
     let own: Vec<PageId> = nodes.iter().map(|node| map.vector_page_of(*node)).collect();
+    let mut room = UnfoldedVector::new();
     gather(pages, &own, &mut |at, payload| {
         if let (Some(node), Some(page)) = (nodes.get(at), own.get(at)) {
-            visit(at, codec.view(*page, payload)?.vector(*node)?.bytes);
+            let view = codec.view(*page, payload)?;
+            visit(at, view.vector(*node, &mut room)?.bytes);
         }
         Ok(())
     })

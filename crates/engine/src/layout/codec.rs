@@ -4,7 +4,7 @@
 
 use pageway_types::{NodeId, PageId};
 
-use super::{PageMap, StoredList};
+use super::{PageMap, StoredList, UnfoldedVector};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A page that passed its checksum and still makes no sense, or the wrong page.
@@ -130,8 +130,14 @@ pub(crate) trait PageView<'p> {
     /// The record of `node`, whose list lies on this page; with its vector where that does too.
     fn record(&self, node: NodeId) -> std::result::Result<Record<'p>, PageError>;
 
-    /// The vector of `node`, which lies on this page.
-    fn vector(&self, node: NodeId) -> std::result::Result<VectorPart<'p>, PageError>;
+    /// The vector of `node`, which lies on this page; in `room` where it is folded there.
+    fn vector<'v>(
+        &self,
+        node: NodeId,
+        room: &'v mut UnfoldedVector,
+    ) -> std::result::Result<VectorPart<'v>, PageError>
+    where
+        'p: 'v;
 
     /// Lists of other nodes that are packed here.
     fn replica_count(&self) -> usize {

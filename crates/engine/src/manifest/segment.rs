@@ -1,6 +1,6 @@
 //! A segment, as the manifest speaks of it.
 
-use pageway_types::{ElementType, NodeId};
+use pageway_types::{ElementType, NodeId, VectorShape};
 use serde::{Deserialize, Serialize};
 
 use super::files::{Files, generation_of};
@@ -144,6 +144,12 @@ impl SegmentEntry {
     /// Whether values are stored in fewer bytes than they come and go in.
     pub(crate) fn is_narrowed(&self) -> bool {
         self.element != self.spec.shape.element
+    }
+
+    /// Whether its pages can hold rows of a shape as they are.
+    pub(crate) fn can_hold(&self, rows: &[u8], shape: VectorShape) -> bool {
+        let is_folded = self.spec.layout.folded.is_some_and(|folded| folded > 0);
+        shape == self.spec.shape.vectors() && (!is_folded || shape.element.are_below_two(rows))
     }
 
     /// Nodes that its pages were first laid out for: all, unless some came since.

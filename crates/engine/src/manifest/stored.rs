@@ -117,6 +117,19 @@ impl From<FlatManifest> for StoredManifest {
     }
 }
 
+/// The spec of a segment that says nothing of folded vectors: there are none.
+fn of_rows(mut spec: IndexSpec) -> IndexSpec {
+    spec.layout.folded.get_or_insert(0);
+    spec
+}
+
+/// The spec of a segment as it is written.
+fn stored_spec(spec: &IndexSpec) -> IndexSpec {
+    let mut spec = spec.clone();
+    spec.layout.folded = spec.layout.folded.filter(|folded| *folded > 0);
+    spec
+}
+
 impl From<StoredManifest> for Manifest {
     fn from(stored: StoredManifest) -> Self {
         let spec = stored.spec;
@@ -125,7 +138,7 @@ impl From<StoredManifest> for Manifest {
             node_count: segment.node_count,
             own_first_id: segment.first_id,
             element: spec.shape.element,
-            spec: segment.spec.unwrap_or_else(|| spec.clone()),
+            spec: of_rows(segment.spec.unwrap_or_else(|| spec.clone())),
             entry: segment.entry,
             files: segment.files,
             graph: segment.graph,
@@ -152,7 +165,7 @@ impl From<&Manifest> for StoredManifest {
             first_row: segment.first_row,
             node_count: segment.node_count,
             first_id: segment.own_first_id,
-            spec: Some(segment.spec.clone()).filter(|own| *own != manifest.spec),
+            spec: Some(stored_spec(&segment.spec)).filter(|own| *own != manifest.spec),
             entry: segment.entry.clone(),
             files: segment.files.clone(),
             graph: segment.graph,

@@ -70,6 +70,21 @@ impl Footprint {
         })
     }
 
+    /// The same of rows that were looked at; `below_two` if all their components are below 2 in
+    /// size, so that more vectors may fit a page.
+    ///
+    /// # Errors
+    /// As [`Footprint::of`].
+    pub fn of_rows(spec: &IndexSpec, nodes: u32, below_two: bool) -> Result<Self> {
+        let planned = Self::of(spec, nodes)?;
+        let spec = spec.for_rows(nodes, below_two)?;
+        // Memory is planned before the rows are looked at.
+        Ok(Self {
+            memory: planned.memory,
+            ..Self::of(&spec, nodes)?
+        })
+    }
+
     /// The smallest memory to search with.
     pub fn memory_bytes(&self) -> u64 {
         self.memory.iter().map(|(_, bytes)| bytes).sum()

@@ -32,6 +32,7 @@ pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
             codec: CodecSpec::Packed,
             placement: PlacementSpec::ById,
             lists: ListSpec::Plain,
+            folded: None,
         },
         cache: CacheSpec {
             nodes: NodeCacheSpec::Records,

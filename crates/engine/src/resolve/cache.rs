@@ -12,7 +12,7 @@ use crate::cache::{
 };
 use crate::error::Result;
 use crate::execution::{CachePart, NodeSet};
-use crate::layout::{Neighbors, PageCodec, PageView, Record, StoredList};
+use crate::layout::{Neighbors, PageCodec, PageView, Record, StoredList, UnfoldedVector};
 use crate::manifest::SegmentEntry;
 use crate::spec::{CacheSpec, CodecSpec, IndexSpec, NodeCacheSpec, PageCacheSpec, VectorStorage};
 use crate::storage::{RecordPages, gather};
@@ -218,10 +218,11 @@ impl<C: PageCodec> Loader<'_, C> {
             };
             let pages: Vec<PageId> = batch.iter().map(page_of).collect();
             let mut images = vec![Vec::new(); batch.len()];
+            let mut room = UnfoldedVector::new();
             gather(self.records, &pages, &mut |at, payload| {
                 let parts = (batch.get(at), pages.get(at), images.get_mut(at));
                 if let (Some(node), Some(page), Some(image)) = parts {
-                    let record = self.record((*node, *page), payload)?;
+                    let record = self.record((*node, *page), payload, &mut room)?;
                     cache.image(&record, image)?;
                 }
                 Ok(())
@@ -239,13 +240,14 @@ impl<C: PageCodec> Loader<'_, C> {
         &'p self,
         (node, page): (NodeId, PageId),
         payload: &'p [u8],
+        room: &'p mut UnfoldedVector,
     ) -> Result<Record<'p>> {
         let view = self.codec.view(page, payload)?;
         let separate = self.source.segment.spec.storage.vectors == VectorStorage::Separate;
         if separate && self.codec.map().holds_vectors_alone(page) {
             return Ok(Record {
                 node,
-                vector: Some(view.vector(node)?),
+                vector: Some(view.vector(node, room)?),
                 list: StoredList::Plain(Neighbors::default()),
             });
         }

@@ -1,6 +1,8 @@
 //! Codecs, and what follows from them.
 
-use pageway_store::OpenMode;
+use std::cmp::Reverse;
+
+use pageway_store::{MAX_UNIT_BYTES, OpenMode};
 use pageway_types::{NodeId, PageId};
 
 use super::cache::record_copy_bytes;
@@ -134,6 +136,7 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
         lists_per_candidate: lists_per_candidate(spec, map),
         harvested: harvest_shape(spec, map),
         dimension: spec.shape.dimension as usize,
+        folded_bytes: folded_bytes(spec, node_count)?,
         codes: CodeShape {
             scorer_bytes: scorer_bytes(spec),
             bounded: execution.refine.is_bounded(),
@@ -144,6 +147,38 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
         record_bytes: record_copy_bytes(spec, codec.max_neighbors()),
         entry: entry::scratch_shape(spec, node_count),
         hold,
+    })
+}
+
+/// The number of folded components with which most vectors fit, and a read brings the fewest bytes;
+/// the least of those.
+pub(crate) fn best_fold(spec: &IndexSpec, node_count: u32) -> Result<u32> {
+    if !spec.storage.vectors.has_own_pages() {
+        return Ok(0);
+    }
+    let mut spec = spec.clone();
+    let (mut best, mut most) = (0, (0, Reverse(usize::MAX)));
+    for folded in 0..=spec.shape.vectors().foldable() {
+        spec.layout.folded = Some(folded);
+        let map = codec(&spec, node_count)?.map();
+        let bytes = map.geometry.unit_bytes();
+        let fit = map.vectors_per_page as usize * MAX_UNIT_BYTES / bytes;
+        if (fit, Reverse(bytes)) > most {
+            (best, most) = (folded, (fit, Reverse(bytes)));
+        }
+    }
+    Ok(best)
+}
+
+/// Bytes of a vector if it may be folded on its page.
+fn folded_bytes(spec: &IndexSpec, node_count: u32) -> Result<usize> {
+    let folded = match spec.layout.folded {
+        Some(folded) => folded,
+        None => best_fold(spec, node_count)?,
+    };
+    Ok(match folded {
+        0 => 0,
+        _ => spec.shape.vectors().row_bytes(),
     })
 }
 

@@ -17,6 +17,8 @@ pub struct SegmentDescription {
     pub nodes: u32,
     /// Element type of its files: f16 where that holds all of f32 vectors exactly.
     pub stored: ElementType,
+    /// Components at the end of a vector that lie in a free bit of the others.
+    pub folded: u32,
     /// Bytes on disk.
     pub index_bytes: u64,
     /// Bytes per code.
@@ -50,6 +52,7 @@ impl SegmentDescription {
             first_row: segment.first_row,
             nodes: segment.node_count,
             stored: segment.spec.shape.element,
+            folded: segment.spec.layout.folded.unwrap_or(0),
             index_bytes: segment.files.bytes()?,
             code_bytes: segment.spec.storage.quantizer.code_bytes(),
             entry: segment.entry.iter().map(|node| node.0).collect(),

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::identity_check::IdentityCheck;
 use crate::error::{ErrorKind, Result};
-use crate::layout::{PageCodec, PageError, PageView, Record, UnpackedList};
+use crate::layout::{PageCodec, PageError, PageView, Record, UnfoldedVector, UnpackedList};
 use crate::resolve::{self, AnyCodec, Source};
 use crate::storage::scan;
 
@@ -193,10 +193,11 @@ fn check_page<C: PageCodec>(
         sorted: Vec::new(),
     };
     let view = codec.view(page, payload)?;
+    let mut room = UnfoldedVector::new();
     let mut problems = Vec::new();
     for node in map.nodes_of(page).map(NodeId) {
         if map.holds_vectors_alone(page) {
-            seen.vector(node, &view.vector(node)?, &mut problems);
+            seen.vector(node, &view.vector(node, &mut room)?, &mut problems);
             continue;
         }
         let record = view.record(node)?;

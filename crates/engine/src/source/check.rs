@@ -45,6 +45,8 @@ pub struct RowStatistics {
     pub max_norm: f32,
     /// Length of the shortest vector.
     pub min_norm: f32,
+    /// Whether every component of all is below 2 in size; false for other types than floats.
+    pub below_two: bool,
 }
 
 /// Reads every row once, through a buffer of `block_bytes`.
@@ -76,7 +78,7 @@ pub(crate) fn inspect_each(
     }
     let squared_norm = kernels()?.squared_norm(shape.element);
     progress.stage("check rows", count);
-    let (mut least, mut most) = (f32::INFINITY, 0.0_f32);
+    let (mut least, mut most, mut below_two) = (f32::INFINITY, 0.0_f32, true);
     let sound = sound_norms(set.metric);
     let mut blocks = RowBlocks::new(set.vectors, 0..count, block_bytes);
     while let Some(block) = blocks.next_block()? {
@@ -90,11 +92,13 @@ pub(crate) fn inspect_each(
             least = least.min(norm);
             most = most.max(norm);
         }
+        below_two &= below_two && shape.element.are_below_two(block.rows);
         progress.advance((block.rows.len() / shape.row_bytes()) as u64);
     }
     Ok(RowStatistics {
         max_norm: most.sqrt(),
         min_norm: least.sqrt(),
+        below_two,
     })
 }
 
@@ -192,7 +196,8 @@ mod tests {
                 found,
                 RowStatistics {
                     max_norm: 12.0,
-                    min_norm: 1.0
+                    min_norm: 1.0,
+                    below_two: false
                 },
                 "{element}"
             );

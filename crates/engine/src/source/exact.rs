@@ -1,4 +1,4 @@
-//! Whether a narrower float type keeps every value of a set of vectors.
+//! Whether every value of a set of vectors is kept by a narrower float type, or is below 2.
 
 use half::f16;
 use pageway_types::{ElementType, NoProgress, Progress, VectorRead, VectorShape};
@@ -34,6 +34,28 @@ pub fn exact_element(
         }
     }
     Ok(ElementType::F16)
+}
+
+/// Whether every component of `vectors` is below 2 in size, so that vectors may be folded; false
+/// for other types than floats.
+///
+/// Reads rows until one is not, so all of a set whose components are. Holds 1 MiB.
+///
+/// # Errors
+/// What the source reports; `Cancelled`.
+pub fn is_below_two(vectors: &dyn VectorRead, progress: &dyn Progress) -> Result<bool, Error> {
+    let element = vectors.shape().element;
+    if !element.is_float() {
+        return Ok(false);
+    }
+    let mut blocks = RowBlocks::new(vectors, 0..vectors.count(), BLOCK_BYTES);
+    while let Some(block) = blocks.next_block()? {
+        progress.check()?;
+        if !element.are_below_two(block.rows) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Rows in memory in the element type that keeps them in the fewest bytes, as [`exact_element`]

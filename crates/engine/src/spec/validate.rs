@@ -5,6 +5,7 @@ use super::{
     PageCacheSpec, QuantizerSpec, RefineSpec, ScheduleSpec, VectorStorage,
 };
 use crate::error::{Error, ErrorKind};
+use crate::spec::range::within;
 
 /// A spec that no index can have.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -149,7 +150,12 @@ impl IndexSpec {
             "split",
             "its vectors are not in the record; choose vectors separate, or codec packed",
         )?;
-        codec.validate(self.graph.max_degree())
+        codec.validate(self.graph.max_degree())?;
+        let most = match self.storage.vectors.has_own_pages() {
+            true => self.shape.vectors().foldable(),
+            false => 0,
+        };
+        within("folded", self.layout.folded.unwrap_or(0), 0, most)
     }
 
     fn validate_cache(&self) -> Checked {

@@ -237,6 +237,7 @@ impl Common {
         spec.shape = own.shape;
         // A donor built in little memory may have another placement than the index asks for.
         spec.layout.placement = own.layout.placement;
+        spec.layout.folded = own.layout.folded;
         BuildRoom {
             spec,
             size: AdditionSize {

@@ -278,6 +278,7 @@ fn put(manifest: &mut Manifest, checkpoint: &Checkpoint<'_>) -> Result<Option<us
             let (shape, placement) = (manifest.spec.shape, manifest.spec.layout.placement);
             manifest.spec = entry.spec.clone();
             (manifest.spec.shape, manifest.spec.layout.placement) = (shape, placement);
+            manifest.spec.layout.folded = None;
         }
         let mut entry = entry.clone();
         // No reader has opened the new file yet.

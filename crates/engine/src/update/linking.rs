@@ -106,7 +106,7 @@ impl Common {
         } else {
             (row.to_vec(), shape)
         };
-        if held != entry.spec.shape.vectors() {
+        if !entry.can_hold(&stored, held) {
             return Ok(Vec::new());
         }
         let most = version.list_up_to(found_per_row(&entry.spec, entry.node_count));

@@ -160,7 +160,7 @@ impl Common {
         } else {
             (coming.vectors, coming.shape)
         };
-        if stored != entry.spec.shape.vectors() {
+        if !entry.can_hold(&rows, stored) {
             return Ok(None);
         }
         let patch = SegmentPatch {

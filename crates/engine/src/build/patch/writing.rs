@@ -14,7 +14,7 @@ use super::repair::ListChanges;
 use super::rows::NodeRows;
 use crate::error::Result;
 use crate::execution::Parts;
-use crate::layout::{PageCodec, PageView, RecordCodec, UnpackedList, VectorPart};
+use crate::layout::{PageCodec, PageView, RecordCodec, UnfoldedVector, UnpackedList, VectorPart};
 use crate::storage::{RecordPages, gather};
 
 /// Pages that are worked on together.
@@ -135,10 +135,10 @@ impl<'w> Writing<'w> {
             payload.extend_from_slice(written);
             differences.apply(*page, &mut payload);
             let view = codec.view(*page, &payload)?;
-            let mut unpacked = UnpackedList::new();
+            let (mut unpacked, mut room) = (UnpackedList::new(), UnfoldedVector::new());
             for node in old.nodes_of(*page).map(NodeId) {
                 if old.holds_vectors(*page) {
-                    draft.push_vector(&view.vector(node)?);
+                    draft.push_vector(&view.vector(node, &mut room)?);
                 }
                 if !old.holds_vectors_alone(*page) {
                     let record = view.record(node)?;

@@ -32,7 +32,7 @@ use super::record::{
 use super::stored::{list_code, pack_beginning};
 use super::{
     Neighbors, NodeFeed, PackedList, PageCodec, PageError, PageMap, PageView, Record, StoredList,
-    VectorPart,
+    UnfoldedVector, VectorPart,
 };
 use crate::error::Result;
 use crate::spec::IndexSpec;
@@ -346,13 +346,27 @@ impl<'p> PageView<'p> for PageNodeView<'p> {
     fn record(&self, node: NodeId) -> std::result::Result<Record<'p>, PageError> {
         Ok(Record {
             node,
-            vector: Some(self.vector(node)?),
+            vector: Some(self.stored_vector(node)?),
             list: self.list,
         })
     }
 
     #[inline]
-    fn vector(&self, node: NodeId) -> std::result::Result<VectorPart<'p>, PageError> {
+    fn vector<'v>(
+        &self,
+        node: NodeId,
+        room: &'v mut UnfoldedVector,
+    ) -> std::result::Result<VectorPart<'v>, PageError>
+    where
+        'p: 'v,
+    {
+        Ok(self.form.unfolded(self.stored_vector(node)?, room))
+    }
+}
+
+impl<'p> PageNodeView<'p> {
+    #[inline]
+    fn stored_vector(&self, node: NodeId) -> std::result::Result<VectorPart<'p>, PageError> {
         let form = self.form;
         let part = || {
             let slot = node.0.checked_sub(self.nodes.start)? as usize;

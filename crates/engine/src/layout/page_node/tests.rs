@@ -198,7 +198,10 @@ fn damaged_counts_and_other_nodes_are_refused() {
     let view = codec.view(PageId(0), &payload).unwrap();
     let missing = |node| PageError::MissingNode { page: 0, node };
     assert_eq!(view.record(NodeId(2)).unwrap_err(), missing(2));
-    assert_eq!(view.vector(NodeId(u32::MAX)), Err(missing(u32::MAX)));
+    assert_eq!(
+        view.vector(NodeId(u32::MAX), &mut Vec::new()),
+        Err(missing(u32::MAX))
+    );
     assert!(matches!(
         codec.view(PageId(0), &payload[..payload.len() - 1]),
         Err(PageError::Short { .. })
@@ -263,7 +266,7 @@ fn check_page(codec: &PageNodeCodec, page: u32, feed: &DrawnFeed) {
         let record = view.record(node).unwrap();
         assert_eq!((record.node, record.vector), (node, Some(feed.part(node))));
         assert_eq!(read(&view, node), (list.clone(), feed.codes_of(&coded)));
-        assert_eq!(view.vector(node), Ok(feed.part(node)));
+        assert_eq!(view.vector(node, &mut Vec::new()), Ok(feed.part(node)));
     }
     assert_eq!(view.replica_count(), 0);
 }

@@ -5,7 +5,7 @@ use pageway_store::{PAGE_HEADER_BYTES, PageGeometry};
 use pageway_types::NodeId;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::layout::{NodeFeed, PageError, VectorPart};
+use crate::layout::{Fold, NodeFeed, PageError, UnfoldedVector, VectorPart};
 use crate::spec::IndexSpec;
 
 /// Bytes of a node id.
@@ -20,6 +20,7 @@ const USER_ID_BYTES: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::layout) struct VectorForm {
     vector_bytes: usize,
+    fold: Fold,
     /// Whether a fine code takes the place of the vector.
     is_code: bool,
     has_row: bool,
@@ -27,9 +28,12 @@ pub(in crate::layout) struct VectorForm {
 }
 
 impl VectorForm {
+    /// The form of vectors in pages of their own.
     pub(in crate::layout) fn new(spec: &IndexSpec) -> Self {
+        let shape = spec.shape.vectors();
         Self {
-            vector_bytes: spec.shape.vectors().row_bytes(),
+            vector_bytes: shape.row_bytes(),
+            fold: Fold::new(shape, spec.layout.folded.unwrap_or(0)),
             is_code: false,
             has_row: !spec.nodes_are_rows(),
             has_user_id: spec.storage.ids.are_given(),
@@ -43,6 +47,7 @@ impl VectorForm {
         let is_there = vector_bytes > 0;
         Self {
             vector_bytes,
+            fold: Fold::NONE,
             is_code: spec.storage.vectors.is_coded(),
             has_row: full.has_row && is_there,
             has_user_id: full.has_user_id && is_there,
@@ -55,10 +60,10 @@ impl VectorForm {
         self.vector_bytes == 0
     }
 
-    /// Bytes of a vector.
+    /// Bytes that a vector takes.
     #[inline]
     pub(in crate::layout) const fn vector_bytes(self) -> usize {
-        self.vector_bytes
+        self.vector_bytes - self.fold.saved_bytes()
     }
 
     /// Bytes of row and user id.
@@ -71,7 +76,7 @@ impl VectorForm {
 
     /// Bytes of all.
     pub(in crate::layout) const fn bytes(self) -> usize {
-        self.vector_bytes + self.identity_bytes()
+        self.vector_bytes() + self.identity_bytes()
     }
 
     /// The part that `vector` and `identity` make; `None` when the identity is too short.
@@ -100,6 +105,17 @@ impl VectorForm {
         })
     }
 
+    /// The same with the vector as it was before it was folded, in `room` where it was.
+    #[inline]
+    pub(in crate::layout) fn unfolded<'v>(
+        self,
+        part: VectorPart<'v>,
+        room: &'v mut UnfoldedVector,
+    ) -> VectorPart<'v> {
+        let bytes = self.fold.unfold(part.bytes, room);
+        VectorPart { bytes, ..part }
+    }
+
     /// What `feed` has of a node of the page, in this form.
     pub(in crate::layout) fn part_of(
         self,
@@ -121,7 +137,8 @@ impl VectorForm {
         part: VectorPart<'_>,
         payload: &mut Vec<u8>,
     ) -> Result<()> {
-        append_exactly(part.bytes, self.vector_bytes, payload)
+        check_length(part.bytes, self.vector_bytes)?;
+        self.fold.append(part.bytes, payload)
     }
 
     /// Appends row and user id.
@@ -141,11 +158,16 @@ pub(in crate::layout) fn append_exactly(
     expected: usize,
     payload: &mut Vec<u8>,
 ) -> Result<()> {
+    check_length(bytes, expected)?;
+    payload.extend_from_slice(bytes);
+    Ok(())
+}
+
+fn check_length(bytes: &[u8], expected: usize) -> Result<()> {
     if bytes.len() != expected {
         let words = format!("{} bytes to write where {expected} belong", bytes.len());
         return Err(Error::new(ErrorKind::Internal, words));
     }
-    payload.extend_from_slice(bytes);
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use pageway_types::{NodeId, PageId};
 
 use super::RecordCodec;
 use super::replicas::ListPlace;
-use crate::layout::{PageError, PageView, Record, StoredList, VectorPart};
+use crate::layout::{PageError, PageView, Record, StoredList, UnfoldedVector, VectorPart};
 
 type PageResult<T> = std::result::Result<T, PageError>;
 
@@ -160,11 +160,16 @@ impl<'p> PageView<'p> for RecordView<'p> {
     }
 
     #[inline]
-    fn vector(&self, node: NodeId) -> PageResult<VectorPart<'p>> {
-        if self.codec.form_of(self.vectors_alone).is_empty() {
+    fn vector<'v>(&self, node: NodeId, room: &'v mut UnfoldedVector) -> PageResult<VectorPart<'v>>
+    where
+        'p: 'v,
+    {
+        let form = self.codec.form_of(self.vectors_alone);
+        if form.is_empty() {
             return Err(self.missing(node));
         }
-        self.vector_in(node, self.record_bytes(node)?)
+        let part = self.vector_in(node, self.record_bytes(node)?)?;
+        Ok(form.unfolded(part, room))
     }
 
     fn replica_count(&self) -> usize {

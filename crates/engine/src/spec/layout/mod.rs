@@ -25,6 +25,10 @@ pub struct LayoutSpec {
     /// How adjacency lists are stored.
     #[serde(default)]
     pub lists: ListSpec,
+    /// Components at the end of a vector that lie in a free bit of the others, so that more vectors
+    /// fit a page of vectors alone. `None` where the rows are not known, which decide it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folded: Option<u32>,
 }
 
 impl LayoutSpec {

@@ -3,7 +3,7 @@
 pub(in crate::layout) mod feed;
 mod packed;
 
-use pageway_types::{NodeId, PageId};
+use pageway_types::{ElementType, NodeId, PageId};
 use proptest::prelude::*;
 
 use self::feed::{DrawnFeed, SIFT, Variation};
@@ -177,7 +177,10 @@ fn damaged_records_are_refused() {
     let view = codec.view(page, &payload).unwrap();
     let missing = PageError::MissingNode { page: 0, node: 1 };
     assert_eq!(view.record(NodeId(1)).unwrap_err(), missing);
-    assert_eq!(view.vector(NodeId(1)).unwrap_err(), missing);
+    assert_eq!(
+        view.vector(NodeId(1), &mut Vec::new()).unwrap_err(),
+        missing
+    );
     let short = PageError::Short {
         page: 0,
         found: 5,
@@ -207,11 +210,57 @@ fn lists_and_vectors_of_a_split_index_are_not_mistaken_for_each_other() {
     let view = codec.view(PageId(list_page), &payload).unwrap();
     assert!(view.record(NodeId(0)).unwrap().vector.is_none());
     let missing = |page| PageError::MissingNode { page, node: 0 };
-    assert_eq!(view.vector(NodeId(0)), Err(missing(list_page)));
+    assert_eq!(
+        view.vector(NodeId(0), &mut Vec::new()),
+        Err(missing(list_page))
+    );
     let payload = encoded(&codec, vector_page, &feed);
     let view = codec.view(PageId(vector_page), &payload).unwrap();
-    assert_eq!(view.vector(NodeId(0)), Ok(feed.part(NodeId(0))));
+    assert_eq!(
+        view.vector(NodeId(0), &mut Vec::new()),
+        Ok(feed.part(NodeId(0)))
+    );
     assert_eq!(view.record(NodeId(0)).unwrap_err(), missing(vector_page));
+}
+
+/// A spec of floats whose last components lie in others, and nodes that can be stored so.
+fn folded(
+    mut spec: IndexSpec,
+    (element, folded): (ElementType, u32),
+    (nodes, seed): (u32, u64),
+) -> (IndexSpec, DrawnFeed) {
+    spec.shape.element = element;
+    spec.layout.folded = Some(folded);
+    spec.validate().unwrap();
+    let mut feed = DrawnFeed::new(&spec, nodes, seed);
+    let bytes = element.bits() / 8;
+    for vector in &mut feed.vectors {
+        let last = vector.iter_mut().skip(bytes - 1).step_by(bytes);
+        last.for_each(|last| *last &= 0xBF);
+    }
+    (spec, feed)
+}
+
+#[test]
+fn vectors_of_as_many_bytes_as_a_page_fit_it_when_they_are_folded() {
+    for (element, dimension) in [(ElementType::F32, 1024), (ElementType::F16, 2048)] {
+        let variation = Variation { dimension, ..SIFT };
+        let plain = folded(variation.spec(Preset::Dgai), (element, 0), (20, 3));
+        assert_eq!(codec(&plain.0).map().geometry.span(), 2);
+        // The header of the page takes 8 bytes.
+        let components = 8 / (element.bits() as u32 / 8);
+        let wish = (element, components);
+        let (spec, feed) = folded(variation.spec(Preset::Dgai), wish, (20, 3));
+        let codec = RecordCodec::new(&spec, 20).unwrap();
+        assert_eq!(codec.map().geometry.span(), 1);
+        for node in (0..20).map(NodeId) {
+            let page = codec.map().vector_page_of(node);
+            let payload = encoded(&codec, page.0, &feed);
+            let mut room = Vec::new();
+            let vector = codec.view(page, &payload).unwrap().vector(node, &mut room);
+            assert_eq!(vector, Ok(feed.part(node)));
+        }
+    }
 }
 
 #[test]
@@ -418,7 +467,8 @@ proptest! {
                 let payload = encoded(&codec, page.0, &feed);
                 prop_assert!(payload.len() <= map.geometry.payload_bytes());
                 let view = codec.view(page, &payload).unwrap();
-                prop_assert_eq!(view.vector(node), Ok(feed.part(node)));
+                let mut room = Vec::new();
+                prop_assert_eq!(view.vector(node, &mut room), Ok(feed.part(node)));
             }
             prop_assert!(encoded(&codec, map.page_count(), &feed).is_empty());
         }
