@@ -143,10 +143,10 @@ impl VectorShape {
     /// Components of a vector whose bits fit into one of each of the others; 0 of other types than
     /// floats.
     pub const fn foldable(self) -> u32 {
-        match self.element.is_float() {
-            true => self.dimension / (self.element.bits() as u32 + 1),
-            false => 0,
+        if !self.element.is_float() {
+            return 0;
         }
+        self.dimension / (self.element.bits() as u32 + 1)
     }
 
     /// Whether vectors of this shape can be held: 1 to [`MAX_DIMENSION`](Self::MAX_DIMENSION)
@@ -200,7 +200,7 @@ mod tests {
         ];
         let above = [2.0, -2.0, 3.5, 1e30, f32::INFINITY, f32::NAN];
         let told = |value: f32, place: usize| {
-            let mut values = vec![0.25_f32; 19];
+            let mut values = [0.25_f32; 19];
             values[place] = value;
             let bytes: Vec<u8> = values.iter().flat_map(|one| one.to_le_bytes()).collect();
             // The upper half of an f32 is a bf16.

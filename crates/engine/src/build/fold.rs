@@ -13,10 +13,12 @@ impl IndexSpec {
     /// `InvalidInput` for vectors larger than the largest unit of a page file.
     pub(crate) fn for_rows(&self, node_count: u32, below_two: bool) -> Result<Self> {
         let mut spec = self.clone();
-        spec.layout.folded = Some(match below_two {
-            true => best_fold(self, node_count)?,
-            false => 0,
-        });
+        let folded = if below_two {
+            best_fold(self, node_count)?
+        } else {
+            0
+        };
+        spec.layout.folded = Some(folded);
         Ok(spec)
     }
 }

@@ -87,7 +87,7 @@ impl Fold {
         let (kept, folded) = room.split_at_mut(stored.len());
         for (byte, held) in self.holders(kept).zip(folded) {
             for (bit, last) in byte.enumerate() {
-                *held |= (*last & FREE) / FREE << bit;
+                *held |= ((*last & FREE) / FREE) << bit;
                 *last &= !FREE;
             }
         }
@@ -144,6 +144,27 @@ mod tests {
             prop_assert_eq!(payload.len(), 5 + vector.len() - fold.saved_bytes());
             let mut room = vec![9; 3];
             prop_assert_eq!(fold.unfold(&payload[5..], &mut room), vector);
+        }
+    }
+
+    #[test]
+    fn bits_lie_where_the_format_says() {
+        let shape = VectorShape {
+            dimension: 33,
+            element: ElementType::F32,
+        };
+        let mut values = [0.25_f32; 33];
+        values[32] = 0.5;
+        let vector: Vec<u8> = values.iter().flat_map(|one| one.to_le_bytes()).collect();
+        let mut stored = Vec::new();
+        Fold::new(shape, 1).append(&vector, &mut stored).unwrap();
+        for (component, bytes) in stored.chunks(4).enumerate() {
+            let last = if (24..30).contains(&component) {
+                0x7E
+            } else {
+                0x3E
+            };
+            assert_eq!(bytes, [0, 0, 0x80, last], "{component}");
         }
     }
 

@@ -151,9 +151,10 @@ impl IndexSpec {
             "its vectors are not in the record; choose vectors separate, or codec packed",
         )?;
         codec.validate(self.graph.max_degree())?;
-        let most = match self.storage.vectors.has_own_pages() {
-            true => self.shape.vectors().foldable(),
-            false => 0,
+        let most = if self.storage.vectors.has_own_pages() {
+            self.shape.vectors().foldable()
+        } else {
+            0
         };
         within("folded", self.layout.folded.unwrap_or(0), 0, most)
     }
