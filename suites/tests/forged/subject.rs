@@ -83,6 +83,21 @@ impl Rows {
         }
     }
 
+    /// Vectors that are folded in pages of their own.
+    fn folded() -> Self {
+        let data = Data::new(ROWS, 256, 8);
+        let float = |byte: &u8| ((f32::from(*byte) - 120.5) / 100.0).to_le_bytes();
+        Self {
+            bytes: data.rows.iter().flat_map(float).collect(),
+            shape: VectorShape {
+                dimension: 256,
+                element: ElementType::F32,
+            },
+            ids: None,
+            ..Self::floats()
+        }
+    }
+
     fn bits() -> Self {
         let data = Data::new(ROWS, DIMENSION, 7);
         Self {
@@ -187,7 +202,7 @@ const FILTERS: [&str; 3] = [
 
 impl Subject {
     /// Every form of every preset over bytes and over floats with ids; two of them in segments, and
-    /// over bits.
+    /// over bits; and over vectors that are folded.
     pub(crate) fn all() -> Vec<Self> {
         let all = [Arc::new(Rows::bytes()), Arc::new(Rows::floats())];
         let mut subjects = Vec::new();
@@ -213,6 +228,12 @@ impl Subject {
         for preset in [Preset::DiskAnn, Preset::Pageway] {
             subjects.extend(Self::build(&bits, preset, None, 1));
         }
+        let folded = Arc::new(Rows::folded());
+        for form in Preset::Pageway.form_names() {
+            let form = Some(form.to_owned());
+            subjects.extend(Self::build(&folded, Preset::Pageway, form, 1));
+        }
+        subjects.push(Self::changed(&folded, Preset::Dgai));
         assert!(subjects.len() > 2 * Preset::ALL.len());
         subjects
     }
