@@ -69,8 +69,9 @@ fn check(index: &Index, rows: &Rows, first: u64) {
         let id = first + row as u64;
         assert!(distances[0].abs() < 1e-6, "{id}: {}", distances[0]);
         assert!(ids.contains(&id), "{id}: {ids:?}");
-        assert_eq!(index.vectors(&[id]).unwrap(), rows.row(row), "{id}");
     }
+    let ids: Vec<u64> = (first..first + rows.count() as u64).collect();
+    assert_eq!(index.vectors(&ids).unwrap(), rows.bytes);
 }
 
 #[test]
@@ -188,5 +189,46 @@ fn rows_that_cannot_be_folded_get_a_segment_of_their_own() {
         check_all(&all[..2]);
         drop(writer);
         assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
+    }
+}
+
+#[test]
+fn segments_of_several_sizes_of_reads_are_searched_as_one() {
+    let shape = |count| (count, 1024);
+    for preset in [Preset::Pageway, Preset::Dgai] {
+        for (far, spans) in [(0, (1, 2)), (400, (2, 1))] {
+            let dir = tempfile::tempdir().unwrap();
+            let base = rows(shape(400), far, 1);
+            let options = options(preset, Metric::L2);
+            let options = options.with_memory(MemoryWish::Bytes(8_000_000));
+            base.build(dir.path(), &options).unwrap();
+            let open = (OpenOptions::default(), UpdateOptions::default());
+            let writer = Writer::open(dir.path(), &open.0, &open.1).unwrap();
+            assert_eq!(layout(writer.index()), (1, spans.0), "{preset}");
+            let other = rows(shape(60), 60 - far.min(60), 5);
+            let ids: Vec<u64> = (1000..1060).collect();
+            let put = pageway::Rows::new(&other.bytes, other.shape).with_ids(Some(ids.as_slice()));
+            writer.upsert(&put).unwrap();
+            writer.flush(&NoProgress).unwrap();
+            let now = folded(writer.index());
+            assert_eq!(now, [far == 0, far > 0], "{preset}");
+            for all in [(&base, 0), (&other, 1000)] {
+                check(writer.index(), all.0, all.1);
+            }
+            drop(writer);
+            assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
+            for options in [
+                OpenOptions::default(),
+                OpenOptions::default().with_interleave(1),
+            ] {
+                let index = Index::open(dir.path(), &options).unwrap();
+                check(&index, &base, 0);
+                check(&index, &other, 1000);
+            }
+            let writer = Writer::open(dir.path(), &open.0, &open.1).unwrap();
+            writer.merge(true, &NoProgress).unwrap();
+            check(writer.index(), &base, 0);
+            check(writer.index(), &other, 1000);
+        }
     }
 }

@@ -138,6 +138,29 @@ fn a_segment_is_stored_as_its_rows_allow_and_searched_with_the_others() {
 }
 
 #[test]
+fn rows_that_take_more_pages_than_those_before_are_flushed_beside_them() {
+    let dir = tempfile::tempdir().unwrap();
+    // 3,000 bytes of f16, 6,000 of f32.
+    let wide = |count, seed| Rows::clustered(count, 1500, ElementType::F32, seed);
+    let (base, more) = (wide(300, 1), off(wide(40, 2), 3));
+    let options = options(Preset::Pageway, Metric::L2).with_memory(MemoryWish::Bytes(12_000_000));
+    base.build(dir.path(), &options).unwrap();
+    let open = (OpenOptions::default(), UpdateOptions::default());
+    let writer = Writer::open(dir.path(), &open.0, &open.1).unwrap();
+    writer
+        .insert(&pageway::Rows::new(&more.bytes, more.shape))
+        .unwrap();
+    writer.flush(&NoProgress).unwrap();
+    let (half, float) = (ElementType::F16, ElementType::F32);
+    assert_eq!(stored(writer.index()), [half, float]);
+    let found = search(writer.index(), &more, Tolerance::EXACT);
+    let nearest: Vec<u64> = found.ids.iter().copied().step_by(10).collect();
+    assert_eq!(nearest, (300..340).collect::<Vec<u64>>());
+    drop(writer);
+    assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
+}
+
+#[test]
 fn an_index_of_exact_rows_stays_one_when_it_is_merged() {
     let dir = tempfile::tempdir().unwrap();
     rows(300, 1)

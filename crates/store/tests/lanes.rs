@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pageway_store::{
-    AlignedBuffers, FileUuid, IoBackend, OpenMode, OsVfs, PageDone, PageFile, PageFileWriter,
-    PageGeometry, PageIo, PageRead, PageReader, StoreError, Vfs, probe,
+    AlignedBuffers, FileEntry, FileUuid, IoBackend, OpenMode, OsVfs, PageDone, PageFile,
+    PageFileWriter, PageGeometry, PageIo, PageRead, PageReader, StoreError, Vfs, probe,
 };
 use tempfile::TempDir;
 
@@ -422,10 +422,57 @@ fn one_lane_reads_several_files() {
 }
 
 #[test]
-fn files_of_a_lane_have_units_of_one_size() {
+fn one_lane_reads_units_of_several_sizes() {
+    let roots = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let small = readers(&roots[0], 1);
+    let large = readers(&roots[1], 3);
+    for (small, large) in small.iter().zip(&large) {
+        for (first, second) in [(small, large), (large, small)] {
+            let mut lane = first.lane_with(&[second], 4).unwrap();
+            let places = [(3, 0), (3, 1), (4, 1), (4, 0)];
+            for (buffer, (unit, file)) in (0..).zip(places) {
+                let tag = u64::from(file);
+                let read = PageRead {
+                    unit,
+                    file,
+                    buffer,
+                    tag,
+                };
+                lane.submit(read).unwrap();
+            }
+            let mut done = Vec::new();
+            while done.len() < places.len() {
+                lane.wait(1, &mut done).unwrap();
+            }
+            for end in done {
+                end.result.unwrap();
+                let reader = if end.tag == 0 { first } else { second };
+                let bytes = lane.buffer(end.buffer);
+                let bytes = &bytes[..reader.geometry().unit_bytes()];
+                let found = reader.verify_unit(end.unit, bytes).unwrap();
+                let wanted = payload(end.unit);
+                assert_eq!(found[..wanted.len()], wanted[..], "{:?}", first.backend());
+            }
+            let pages = lane.counters().pages;
+            assert_eq!(pages, 2 + 2 * 3, "{:?}", first.backend());
+        }
+    }
+}
+
+#[test]
+fn what_a_lane_writes_has_units_of_one_size() {
     let roots = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let (small, large) = (files(&roots[0], 1), files(&roots[1], 3));
     let reader = |file: &PageFile| PageReader::with_backend(file.clone(), IoBackend::Threads);
-    let lane = reader(&small[0]).lane_with(&[&reader(&large[0])], 4);
-    assert!(lane.is_err());
+    let lane = |first: &PageFile| reader(first).lane_with(&[&reader(&large[0])], 4);
+    assert!(lane(&small[0]).is_ok());
+    let writable = roots[0].path().join("w.pw");
+    let mut writer = PageFileWriter::create(&OsVfs, &writable, 1, geometry(1), UUID).unwrap();
+    writer.append_unit(&payload(0)).unwrap();
+    let entry = FileEntry {
+        growable: true,
+        ..writer.finish().unwrap()
+    };
+    let file = PageFile::open_to_write(&OsVfs, roots[0].path(), &entry).unwrap();
+    assert!(lane(&file).is_err());
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pageway_store::{FileUuid, IoProbe, OpenMode, Vfs};
 
 use crate::error::Result;
-use crate::execution::driver::WorkerSite;
+use crate::execution::driver::{WorkerSite, largest_read};
 use crate::execution::{IndexShape, LoadedSegment, Segment};
 use crate::manifest::Manifest;
 use crate::memory::{Ledger, MemoryPart};
@@ -182,10 +182,11 @@ impl<'o> Opening<'o> {
     /// The site that the bytes of workers depend on; `None` without segments.
     fn site(&self) -> Option<WorkerSite<impl ExactSizeIterator<Item = IndexShape> + Clone>> {
         let records = &self.parts.first()?.pages.records;
+        let geometries = self.parts.iter().map(|part| part.pages.records.geometry());
         Some(WorkerSite {
             segments: self.parts.iter().map(|part| part.shape),
             centres: self.parts.iter().map(LoadedPart::centres).sum(),
-            geometry: records.geometry(),
+            geometry: largest_read(geometries)?,
             backend: records.backend(),
         })
     }

@@ -9,7 +9,7 @@ use super::choice::KnownPlans;
 use crate::calibration::Calibration;
 use crate::delta::{Delta, DeltaView, Numbering};
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::driver::{WorkerShape, WorkerSite};
+use crate::execution::driver::{WorkerShape, WorkerSite, largest_read};
 use crate::execution::{IndexShape, NodeSet, Segment};
 use crate::manifest::Manifest;
 use crate::memory::Ledger;
@@ -183,10 +183,11 @@ impl Version {
     fn site(&self) -> Option<WorkerSite<impl ExactSizeIterator<Item = IndexShape> + Clone>> {
         let first = self.segments.first()?;
         let regions = self.segments.iter().filter_map(|own| own.region.as_ref());
+        let geometries = self.segments.iter().map(|own| own.pages.geometry());
         Some(WorkerSite {
             segments: self.segments.iter().map(|segment| segment.shape),
             centres: regions.map(Region::len).sum(),
-            geometry: first.pages.geometry(),
+            geometry: largest_read(geometries)?,
             backend: first.pages.backend(),
         })
     }

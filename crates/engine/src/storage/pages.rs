@@ -104,6 +104,13 @@ impl RecordPages {
         self.first.reader.geometry()
     }
 
+    /// The beginning of `room` that a payload of these pages takes.
+    #[inline]
+    pub(crate) fn part_of<'r>(&self, room: &'r mut [u8]) -> &'r mut [u8] {
+        let length = self.geometry().payload_bytes().min(room.len());
+        room.split_at_mut(length).0
+    }
+
     /// How reads are made.
     pub(crate) fn backend(&self) -> IoBackend {
         self.first.reader.backend()
@@ -135,8 +142,8 @@ impl RecordPages {
         Ok(self.first.reader.lane_with(&others, buffers)?)
     }
 
-    /// Checks the bytes of a page that was read, puts in what it differs by, and returns its
-    /// payload.
+    /// Checks the bytes of a page that was read into the beginning of a buffer, puts in what it
+    /// differs by, and returns its payload.
     ///
     /// # Errors
     /// `Corrupt`.
@@ -144,6 +151,8 @@ impl RecordPages {
     pub(crate) fn verify<'b>(&self, page: PageId, bytes: &'b mut [u8]) -> Result<&'b [u8]> {
         let (file, unit) = self.place(page);
         let reader = &self.file(file)?.reader;
+        let length = self.geometry().unit_bytes().min(bytes.len());
+        let (bytes, _) = bytes.split_at_mut(length);
         match &self.epochs {
             Some(epochs) if file == 0 => {
                 let epoch = epochs.get(unit as usize).copied().unwrap_or(u32::MAX);
@@ -163,7 +172,7 @@ impl RecordPages {
         payload
     }
 
-    /// Reads and checks a page, without a lane.
+    /// Reads and checks a page, without a lane, into a buffer that holds one at least.
     ///
     /// # Errors
     /// `Corrupt` or `Io`.
@@ -174,12 +183,10 @@ impl RecordPages {
     ) -> Result<&'b [u8]> {
         let (file, unit) = self.place(page);
         let own = self.file(file)?;
-        if self.epochs.is_none() {
-            own.reader.read_unit_blocking(unit, buffers)?;
-            return Ok(self.differing(page, buffers.get_mut(0)));
-        }
-        own.file.read_units(unit, buffers.get_mut(0))?;
-        self.verify(page, buffers.get_mut(0))
+        let length = self.geometry().unit_bytes();
+        let bytes = buffers.get_mut(0).get_mut(..length).unwrap_or_default();
+        own.file.read_units(unit, bytes)?;
+        self.verify(page, bytes)
     }
 
     /// Reads adjacent pages from `first` on into as many buffers, those that lie together at once.

@@ -17,13 +17,13 @@ use super::record::LogRecord;
 use super::state::{Batch, State};
 use super::upkeep::UpkeepState;
 use super::writer::{QUEUE_BYTES, Writer};
-use crate::build::{AdditionLimits, IdFile, added_spec, overwrite};
+use crate::build::{AdditionLimits, IdFile, overwrite};
 use crate::delta::Delta;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::index::{Index, Reload};
 use crate::manifest::{ChangeEntry, FileKind, Manifest, log_dir, remove_log};
 use crate::options::OpenOptions;
-use crate::resolve::{self, Source};
+use crate::resolve::Source;
 use crate::segment::{IdLookup, ids_are_nodes};
 
 /// An index directory that is locked, and what is known of it.
@@ -74,7 +74,6 @@ impl Writer {
         };
         opening.clean()?;
         opening.settle_pages()?;
-        opening.check_records()?;
         let mut limits = AdditionLimits {
             build_memory: 0,
             index_memory: opening.search_memory(open),
@@ -144,24 +143,6 @@ impl WriterOpening<'_> {
         self.manifest.generation = generation;
         self.manifest.commit(vfs, dir)?;
         self.clean()
-    }
-
-    /// Refuses an index whose record pages have no room for ids, which new segments need.
-    fn check_records(&self) -> Result<()> {
-        let Some(first) = self.manifest.segments.first() else {
-            return Ok(());
-        };
-        let added = added_spec(&first.spec, first.node_count);
-        let span = resolve::codec(&added, first.node_count)?
-            .map()
-            .geometry
-            .span();
-        if span == first.files.records.span {
-            return Ok(());
-        }
-        let words = "records of this index have no room for ids in the pages that they lie in: \
-                     build it with ids to change it";
-        Err(Error::new(ErrorKind::Unsupported, words))
     }
 
     fn search_memory(&self, open: &OpenOptions) -> u64 {

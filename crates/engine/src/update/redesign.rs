@@ -10,7 +10,6 @@ use crate::index::Version;
 use crate::manifest::{DesignWish, Manifest};
 use crate::memory::MemoryWish;
 use crate::options::BuildOptions;
-use crate::resolve;
 use crate::spec::IndexSpec;
 
 /// Codes are trained anew if their length would differ by one in so many bytes or more.
@@ -145,10 +144,7 @@ impl Common {
         let wished = code_bytes(&roomy, most);
         let fits = fits && !self.is_crowded(version, wish);
         let stays = fits && code_bytes(&own, most) >= wished - wished / LONGER_SHARE;
-        let pages = |spec: &IndexSpec| -> Result<u32> {
-            Ok(resolve::codec(spec, most)?.map().geometry.span())
-        };
-        if stays || pages(&own)? != pages(&roomy)? {
+        if stays {
             return Ok(None);
         }
         Ok(Some(Redesign {

@@ -17,7 +17,7 @@ pub(super) struct BlockingLane {
 
 impl BlockingLane {
     pub(super) fn new(files: LaneFiles, buffers: u32) -> io::Result<Self> {
-        let unit_bytes = files.geometry().unit_bytes();
+        let unit_bytes = files.unit_bytes();
         Ok(Self {
             buffers: AlignedBuffers::new(buffers as usize, unit_bytes)?,
             slots: Slots::new(buffers, files.seal(), files.units(), files.writable()),
@@ -42,7 +42,9 @@ impl PageIo for BlockingLane {
     fn wait(&mut self, _at_least: usize, done: &mut Vec<PageDone>) -> io::Result<()> {
         for buffer in self.queued.drain(..) {
             let work = self.slots.work_of(buffer);
+            let length = self.slots.bytes_of(buffer);
             let bytes = self.buffers.get_mut(buffer as usize);
+            let bytes = bytes.get_mut(..length).unwrap_or_default();
             let file = self.files.get(self.slots.file_of(buffer));
             let result = perform(file.file().as_ref(), work, bytes);
             done.push(self.slots.release(buffer, result)?);

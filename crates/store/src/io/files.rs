@@ -2,10 +2,11 @@
 
 use std::io;
 
+use super::slots::FileUnits;
 use crate::page::UnitSeal;
 use crate::{PageFile, PageGeometry};
 
-/// Files whose units are of one size; the first is the only one that may be written.
+/// Files whose pages are of one size; the first is the only one that may be written.
 #[derive(Debug)]
 pub(super) struct LaneFiles {
     first: PageFile,
@@ -13,11 +14,16 @@ pub(super) struct LaneFiles {
 }
 
 impl LaneFiles {
-    /// The files of a lane. `InvalidInput` where units differ in size.
+    /// The files of a lane. `InvalidInput` where pages differ in size, or units of a lane that
+    /// writes.
     pub(super) fn new(first: &PageFile, others: &[&PageFile]) -> io::Result<Self> {
-        let geometry = first.geometry();
-        if others.iter().any(|file| file.geometry() != geometry) {
-            let words = "the files of a lane have units of several sizes";
+        let own = first.geometry();
+        let is_alike = |other: PageGeometry| {
+            let same_pages = other.page_bytes() == own.page_bytes();
+            other == own || (same_pages && !first.writable())
+        };
+        if !others.iter().all(|file| is_alike(file.geometry())) {
+            let words = "the files of a lane have pages, or units to write, of several sizes";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
         }
         Ok(Self {
@@ -40,9 +46,15 @@ impl LaneFiles {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// Page and unit sizes.
-    pub(super) fn geometry(&self) -> PageGeometry {
-        self.first.geometry()
+    /// Bytes of a page.
+    pub(super) fn page_bytes(&self) -> u32 {
+        self.first.geometry().page_bytes()
+    }
+
+    /// Bytes of the largest unit.
+    pub(super) fn unit_bytes(&self) -> usize {
+        let bytes = self.iter().map(|file| file.geometry().unit_bytes());
+        bytes.max().unwrap_or(0)
     }
 
     /// The seal of what may be written.
@@ -55,8 +67,12 @@ impl LaneFiles {
         self.first.writable()
     }
 
-    /// Units of each file.
-    pub(super) fn units(&self) -> Vec<u64> {
-        self.iter().map(PageFile::units).collect()
+    /// The units of each file.
+    pub(super) fn units(&self) -> Vec<FileUnits> {
+        let units = |file: &PageFile| FileUnits {
+            count: file.units(),
+            geometry: file.geometry(),
+        };
+        self.iter().map(units).collect()
     }
 }

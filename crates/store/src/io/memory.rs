@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pageway_types::SplitMix64;
 
-use super::slots::Slots;
+use super::slots::{FileUnits, Slots};
 use super::transfer::Work;
 use super::{IoBackend, IoCounters, LaneRequest, PageDone, PageIo, PageRead};
 use crate::AlignedBuffers;
@@ -38,11 +38,16 @@ impl MemoryLane {
     /// A lane over sources, at least one; what is written goes to the first.
     pub(super) fn new(sources: Vec<Arc<MemoryUnits>>, buffers: u32) -> io::Result<Self> {
         let first = sources.first().ok_or(io::ErrorKind::InvalidInput)?;
-        let units = |source: &Arc<MemoryUnits>| source.units().len() as u64;
+        let units = |source: &Arc<MemoryUnits>| FileUnits {
+            count: source.units().len() as u64,
+            geometry: source.seal.geometry(),
+        };
         let (seal, order_seed) = (first.seal, first.order_seed);
+        let units: Vec<FileUnits> = sources.iter().map(units).collect();
+        let largest = units.iter().map(|own| own.geometry.unit_bytes()).max();
         Ok(Self {
-            buffers: AlignedBuffers::new(buffers as usize, seal.geometry().unit_bytes())?,
-            slots: Slots::new(buffers, seal, sources.iter().map(units).collect(), true),
+            buffers: AlignedBuffers::new(buffers as usize, largest.unwrap_or(0))?,
+            slots: Slots::new(buffers, seal, units, true),
             sources,
             queued: Vec::with_capacity(buffers as usize),
             random: order_seed.map(SplitMix64::new),

@@ -3,7 +3,7 @@
 //! ```text
 //! PageReader --lane(buffers)--> PageIo   request(what, buffer, tag) ... wait(n) -> [tag, buffer]
 //!   shared by threads            one per thread; owns its buffers (and ring, or threads);
-//!                                reads one file, or several of one geometry
+//!                                reads one file, or several of one page size
 //! ```
 //!
 //! Invariants: a buffer belongs to the backend from `request` until its completion is handed out;

@@ -4,7 +4,15 @@ use std::io;
 
 use super::transfer::Work;
 use super::{IoCounters, LaneRequest, PageDone, PageRead, PageWrite};
+use crate::PageGeometry;
 use crate::page::UnitSeal;
+
+/// The units of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileUnits {
+    pub(super) count: u64,
+    pub(super) geometry: PageGeometry,
+}
 
 /// One slot per buffer of a lane.
 ///
@@ -16,8 +24,8 @@ pub(super) struct Slots {
     requests: Vec<Option<LaneRequest>>,
     in_flight: usize,
     seal: UnitSeal,
-    /// Units of each file.
-    units: Vec<u64>,
+    /// Of each file.
+    units: Vec<FileUnits>,
     counters: IoCounters,
     writing: Writing,
 }
@@ -32,9 +40,9 @@ struct Writing {
 }
 
 impl Slots {
-    /// Of files with so many units each; `writable` when the first, whose seal it is, was opened to
+    /// Of files with these units; `writable` when the first, whose seal it is, was opened to
     /// be written.
-    pub(super) fn new(buffers: u32, seal: UnitSeal, units: Vec<u64>, writable: bool) -> Self {
+    pub(super) fn new(buffers: u32, seal: UnitSeal, units: Vec<FileUnits>, writable: bool) -> Self {
         Self {
             requests: vec![None; buffers as usize],
             in_flight: 0,
@@ -74,7 +82,7 @@ impl Slots {
             let Some(units) = self.units.get(file as usize) else {
                 return Err(refused("the lane has no such file"));
             };
-            if unit >= *units {
+            if unit >= units.count {
                 return Err(refused("the unit lies behind the end of the file"));
             }
         }
@@ -109,7 +117,7 @@ impl Slots {
         self.in_flight -= 1;
         let (tag, unit) = match request {
             LaneRequest::Read(read) => {
-                self.count(&result);
+                self.count(read, &result);
                 (read.tag, read.unit)
             }
             LaneRequest::Write(write) => {
@@ -130,9 +138,9 @@ impl Slots {
         })
     }
 
-    fn count(&mut self, read: &io::Result<()>) {
-        if read.is_ok() {
-            let geometry = self.seal.geometry();
+    fn count(&mut self, read: PageRead, result: &io::Result<()>) {
+        if result.is_ok() {
+            let geometry = self.geometry_of(read.file);
             self.counters.reads += 1;
             self.counters.pages += u64::from(geometry.span());
             self.counters.bytes += geometry.unit_bytes() as u64;
@@ -141,13 +149,25 @@ impl Slots {
 
     /// What the request that a buffer has in flight comes to.
     pub(super) fn work_of(&self, buffer: u32) -> Work {
-        let offset = |unit| self.seal.geometry().unit_offset(unit);
+        let offset = |file, unit| self.geometry_of(file).unit_offset(unit);
         match self.requests.get(buffer as usize).copied().flatten() {
-            Some(LaneRequest::Read(read)) => Work::Read(offset(read.unit)),
-            Some(LaneRequest::Write(write)) => Work::Write(offset(write.unit)),
+            Some(LaneRequest::Read(read)) => Work::Read(offset(read.file, read.unit)),
+            Some(LaneRequest::Write(write)) => Work::Write(offset(0, write.unit)),
             Some(LaneRequest::Sync { .. }) => Work::Sync,
             None => Work::Read(u64::MAX),
         }
+    }
+
+    /// Page and unit sizes of a file.
+    fn geometry_of(&self, file: u32) -> PageGeometry {
+        let units = self.units.get(file as usize);
+        units.map_or(self.seal.geometry(), |own| own.geometry)
+    }
+
+    /// Bytes of the unit that a buffer has in flight; no more than the buffer has.
+    #[inline]
+    pub(super) fn bytes_of(&self, buffer: u32) -> usize {
+        self.geometry_of(self.file_of(buffer)).unit_bytes()
     }
 
     /// The file of the request that a buffer has in flight.
@@ -210,10 +230,17 @@ fn refused(what: &'static str) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FileUuid, PageGeometry};
+    use crate::FileUuid;
 
     fn seal() -> UnitSeal {
         UnitSeal::new(PageGeometry::new(4096, 2).unwrap(), FileUuid([1; 16]), 0)
+    }
+
+    fn units() -> Vec<FileUnits> {
+        vec![FileUnits {
+            count: 10,
+            geometry: seal().geometry(),
+        }]
     }
 
     fn read(unit: u64, buffer: u32) -> LaneRequest {
@@ -250,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_buffer_serves_one_request_at_a_time() {
-        let mut slots = Slots::new(2, seal(), vec![10], false);
+        let mut slots = Slots::new(2, seal(), units(), false);
         slots.claim(read(9, 1)).unwrap();
         assert!(slots.claim(read(9, 1)).is_err());
         assert!(slots.claim(read(10, 0)).is_err());
@@ -275,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_completion_that_nobody_asked_for_is_an_error() {
-        let mut slots = Slots::new(2, seal(), vec![10], false);
+        let mut slots = Slots::new(2, seal(), units(), false);
         for buffer in [0, 2] {
             let error = slots.release(buffer, Ok(())).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData);
@@ -285,14 +312,14 @@ mod tests {
 
     #[test]
     fn what_was_opened_to_be_read_is_not_written() {
-        let mut slots = Slots::new(2, seal(), vec![10], false);
+        let mut slots = Slots::new(2, seal(), units(), false);
         assert!(refusal(&mut slots, write(0, 0)).contains("opened"));
         assert!(refusal(&mut slots, sync(0)).contains("opened"));
     }
 
     #[test]
     fn a_sync_waits_for_the_writes_of_its_lane() {
-        let mut slots = Slots::new(3, seal(), vec![10], true);
+        let mut slots = Slots::new(3, seal(), units(), true);
         slots.claim(write(3, 0)).unwrap();
         assert_eq!(slots.work_of(0), Work::Write(4096 + 3 * 8192));
         assert!(refusal(&mut slots, sync(1)).contains("in flight"));
@@ -309,7 +336,7 @@ mod tests {
     #[test]
     fn after_a_failure_nothing_is_written_and_all_can_be_read() {
         for failing in [write(1, 0), sync(0)] {
-            let mut slots = Slots::new(2, seal(), vec![10], true);
+            let mut slots = Slots::new(2, seal(), units(), true);
             slots.claim(failing).unwrap();
             slots.release(0, Err(io::ErrorKind::Other.into())).unwrap();
             assert!(refusal(&mut slots, write(1, 0)).contains("give the file up"));
@@ -320,7 +347,7 @@ mod tests {
 
     #[test]
     fn only_sealed_units_are_written_and_only_where_they_belong() {
-        let slots = Slots::new(1, seal(), vec![10], true);
+        let slots = Slots::new(1, seal(), units(), true);
         let check = |unit, bytes: &[u8]| {
             let write = PageWrite {
                 unit,

@@ -26,6 +26,8 @@ struct Job {
     file: u32,
     work: Work,
     bytes: AlignedBuffers,
+    /// How many of them the unit takes.
+    length: usize,
 }
 
 struct Finished {
@@ -68,7 +70,9 @@ impl Shared {
 
     fn run(&self, mut job: Job) -> Finished {
         let file = self.files.get(job.file).file();
-        let result = perform(file.as_ref(), job.work, job.bytes.get_mut(0));
+        let bytes = job.bytes.get_mut(0);
+        let bytes = bytes.get_mut(..job.length).unwrap_or_default();
+        let result = perform(file.as_ref(), job.work, bytes);
         Finished {
             buffer: job.buffer,
             bytes: job.bytes,
@@ -91,7 +95,7 @@ pub(super) struct ThreadLane {
 
 impl ThreadLane {
     pub(super) fn new(files: LaneFiles, buffers: u32) -> io::Result<Self> {
-        let unit_bytes = files.geometry().unit_bytes();
+        let unit_bytes = files.unit_bytes();
         let slots = Slots::new(buffers, files.seal(), files.units(), files.writable());
         let (sender, receiver) = channel();
         let shared = Shared {
@@ -179,6 +183,7 @@ impl PageIo for ThreadLane {
             file: self.slots.file_of(buffer),
             work,
             bytes,
+            length: self.slots.bytes_of(buffer),
         };
         if self.grow() {
             self.shared.queue().jobs.push_back(job);

@@ -57,7 +57,7 @@ impl UringLane {
         if files.writable() {
             check_opcodes(&ring)?;
         }
-        let unit_bytes = files.geometry().unit_bytes();
+        let unit_bytes = files.unit_bytes();
         let mut memory = AlignedBuffers::new(buffers as usize, unit_bytes)?;
         let registered = register(&ring, &mut memory).is_ok();
         Ok(Self {
@@ -75,7 +75,7 @@ impl UringLane {
 
     /// Reads the header page into buffer 0, to find out whether rings can read this file.
     pub(super) fn read_header_page(&mut self) -> io::Result<()> {
-        let bytes = self.files.geometry().page_bytes();
+        let bytes = self.files.page_bytes();
         self.push(0, Work::Read(0), bytes)?;
         while self.in_kernel + self.pushed.len() > 0 {
             self.enter(1)?;
@@ -187,7 +187,7 @@ impl UringLane {
     /// A whole transfer is good; a short or interrupted one is done again by the lane itself.
     fn conclude(&mut self, buffer: u32, code: i32) -> io::Result<()> {
         let moved = usize::try_from(code);
-        if moved == Ok(self.buffers.bytes_each()) {
+        if moved == Ok(self.slots.bytes_of(buffer)) {
             return Ok(());
         }
         let transient = [Errno::INTR, Errno::AGAIN].map(|errno| -errno.raw_os_error());
@@ -203,7 +203,9 @@ impl UringLane {
     /// Serves the request of a buffer that the kernel does not have.
     fn perform_now(&mut self, buffer: u32) -> io::Result<()> {
         let work = self.slots.work_of(buffer);
+        let length = self.slots.bytes_of(buffer);
         let bytes = self.buffers.get_mut(buffer as usize);
+        let bytes = bytes.get_mut(..length).unwrap_or_default();
         let file = self.files.get(self.slots.file_of(buffer));
         perform(file.file().as_ref(), work, bytes)
     }
@@ -267,7 +269,7 @@ impl PageIo for UringLane {
             return Ok(());
         }
         let work = self.slots.work_of(buffer);
-        let bytes = self.files.geometry().unit_bytes() as u32;
+        let bytes = self.slots.bytes_of(buffer) as u32;
         // The ring has an entry for every buffer, and a buffer is in flight once: it is not full.
         self.push(buffer, work, bytes).inspect_err(|_| {
             // It was claimed just now.

@@ -56,7 +56,7 @@ pub(crate) fn run<'t>(
 
 fn worker_unit_bytes(segments: &[Segment]) -> usize {
     let bytes = |segment: &Segment| segment.pages.geometry().unit_bytes();
-    segments.first().map_or(0, bytes)
+    segments.iter().map(bytes).max().unwrap_or(0)
 }
 
 /// Runs a query that was begun to its end; returns the nanoseconds it waited for reads.
@@ -70,7 +70,9 @@ fn walk(
     let mut asked: VecDeque<PageRequest> = VecDeque::with_capacity(beam);
     loop {
         while let Some(request) = search.want()? {
-            let pages = &segment_of(segments, request)?.parts.cache().pages;
+            let segment = segment_of(segments, request)?;
+            let staging = segment.pages.part_of(staging);
+            let pages = &segment.parts.cache().pages;
             if pages.read(request.page.0, staging) {
                 search.supply(request, staging, Origin::Cache)?;
             } else {

@@ -16,7 +16,9 @@ use pageway_store::IoBackend;
 
 pub(crate) use gaps::{SearchGaps, Watching};
 pub use recorder::{ReadPlace, ReadTrace, ReadTurn};
-pub(crate) use worker::{Job, JobNotes, Outcomes, Worker, WorkerShape, WorkerSite, timed_out};
+pub(crate) use worker::{
+    Job, JobNotes, Outcomes, Worker, WorkerShape, WorkerSite, largest_read, timed_out,
+};
 
 use super::Segment;
 use crate::error::Result;

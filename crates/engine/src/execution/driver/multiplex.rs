@@ -222,8 +222,9 @@ impl<'t> Lane<'t> {
                 }
             }
             let pages = &segment.parts.cache().pages;
-            if pages.read(request.page.0, means.staging) {
-                self.search.supply(request, means.staging, Origin::Cache)?;
+            let staging = segment.pages.part_of(means.staging);
+            if pages.read(request.page.0, staging) {
+                self.search.supply(request, staging, Origin::Cache)?;
                 continue;
             }
             let buffer = means.reads.begin(self.number, request).ok_or_else(stray)?;

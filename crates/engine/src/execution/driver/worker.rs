@@ -36,7 +36,7 @@ pub(crate) struct WorkerSite<S> {
     pub(crate) segments: S,
     /// Centres that are known of their rows.
     pub(crate) centres: usize,
-    /// Bytes and pages of one read.
+    /// Bytes and pages of the largest read.
     pub(crate) geometry: PageGeometry,
     /// How reads are made.
     pub(crate) backend: IoBackend,
@@ -137,7 +137,8 @@ impl Worker {
     /// # Errors
     /// When memory or a lane is refused.
     pub(crate) fn new(segments: &[Segment], shape: WorkerShape) -> Result<Self> {
-        let first = segments.first().ok_or_else(no_segment)?;
+        let geometries = segments.iter().map(|segment| segment.pages.geometry());
+        let largest = largest_read(geometries).ok_or_else(no_segment)?;
         let (mut readers, mut first_files) = (Vec::new(), Vec::with_capacity(segments.len()));
         for segment in segments {
             first_files.push(readers.len() as u32);
@@ -157,7 +158,7 @@ impl Worker {
             shape,
             io: own.lane_with(others, shape.buffers as u32)?,
             scratches,
-            staging: vec![0; first.pages.geometry().payload_bytes()],
+            staging: vec![0; largest.payload_bytes()],
             first_files,
         })
     }
@@ -183,6 +184,11 @@ impl Worker {
     pub(crate) fn take_met(&mut self) -> Option<MetRows> {
         self.scratches.iter_mut().find_map(Scratch::take_met)
     }
+}
+
+/// The geometry of the largest read, of segments whose pages are of one size.
+pub(crate) fn largest_read(geometries: impl Iterator<Item = PageGeometry>) -> Option<PageGeometry> {
+    geometries.max_by_key(|geometry| geometry.unit_bytes())
 }
 
 fn no_segment() -> Error {
