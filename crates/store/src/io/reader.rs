@@ -103,8 +103,8 @@ impl PageReader {
         self.lane_with(&[], buffers)
     }
 
-    /// As [`lane`](Self::lane), over this file, number 0, and `others`, whose pages are as large and
-    /// which are only read. Buffers hold the largest unit of all; a smaller one fills their
+    /// As [`lane`](Self::lane), over this file, number 0, and `others`, whose pages are as large
+    /// and which are only read. Buffers hold the largest unit of all; a smaller one fills their
     /// beginning.
     pub fn lane_with(&self, others: &[&Self], buffers: u32) -> Result<Box<dyn PageIo>, StoreError> {
         if buffers == 0 || buffers > MAX_LANE_BUFFERS {
