@@ -193,7 +193,10 @@ fn check_space(
     let check = |plan: &BuildPlan| {
         workspace.check_space(index_disk_bytes(plan)?, peak_temporary_bytes(plan))
     };
-    check(plan).or_else(|_| check(&plan.for_rows(below_two()?)?))
+    check(plan).or_else(|error| match error.kind() {
+        ErrorKind::NoSpace => check(&plan.for_rows(below_two()?)?),
+        _ => Err(error),
+    })
 }
 
 /// The order of rows that are cut by space. Checks rows first, so that errors name their numbers in
