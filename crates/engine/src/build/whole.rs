@@ -32,7 +32,7 @@ use crate::index::Index;
 use crate::manifest::{Manifest, SegmentEntry};
 use crate::memory::check_room;
 use crate::options::{BuildInput, BuildOptions};
-use crate::source::{Inspection, check_free, check_unique, inspect_rows, is_below_two};
+use crate::source::{Inspection, check_free, check_unique, inspect_rows};
 use crate::spec::Shape;
 use crate::storage::Region;
 use crate::threads::thread_pool;
@@ -160,7 +160,7 @@ pub(super) fn build_planned(
         resumes: options.resume,
     };
     let workspace = Workspace::open(vfs, dir, scratch)?;
-    check_space(&workspace, plan, || is_below_two(input.vectors, progress))?;
+    workspace.check_space(index_disk_bytes(plan)?, peak_temporary_bytes(plan))?;
     let course = Course::new(progress, plan);
     let build = Build {
         input,
@@ -181,22 +181,6 @@ pub(super) fn build_planned(
     workspace.commit(&manifest)?;
     course.end();
     Ok(report)
-}
-
-/// Refuses a build that the disk has no room for. Looks at the rows, `below_two`, only where room
-/// is short: they may take fewer pages.
-fn check_space(
-    workspace: &Workspace,
-    plan: &BuildPlan,
-    below_two: impl FnOnce() -> Result<bool>,
-) -> Result<()> {
-    let check = |plan: &BuildPlan| {
-        workspace.check_space(index_disk_bytes(plan)?, peak_temporary_bytes(plan))
-    };
-    check(plan).or_else(|error| match error.kind() {
-        ErrorKind::NoSpace => check(&plan.for_rows(below_two()?)?),
-        _ => Err(error),
-    })
 }
 
 /// The order of rows that are cut by space. Checks rows first, so that errors name their numbers in
