@@ -88,7 +88,7 @@ impl Bench<'_> {
         Space {
             shape: self.shape,
             nodes: self.trial.rows() as u32,
-            // Of disk alone.
+            // It tells bytes on disk alone, which no cell is judged by.
             below_two: false,
             memory_bytes: self.memory.1,
             pins,

@@ -9,7 +9,7 @@
 
 mod common;
 
-use common::{Random, Rows, nearest};
+use common::{Random, Rows, nearest, small};
 use pageway::{
     Answers, BuildOptions, Durability, Effort, ElementType, Index, MemoryWish, Metric, NoProgress,
     OpenOptions, Preset, Queries, SearchOptions, UpdateOptions, Writer, verify,
@@ -34,13 +34,7 @@ fn rows((count, dimension): (usize, u32), far: usize, seed: u64) -> Rows {
 }
 
 fn options(preset: Preset, metric: Metric) -> BuildOptions {
-    BuildOptions::default()
-        .with_preset(preset)
-        .with_metric(metric)
-        .with_memory(MemoryWish::Bytes(4_000_000))
-        .with_degree(24)
-        .with_build_list(64)
-        .with_calibration_queries(2)
+    small(preset, metric).with_degree(24).with_build_list(64)
 }
 
 fn search(index: &Index, queries: &Rows) -> Answers {

@@ -8,10 +8,10 @@
 
 mod common;
 
-use common::{Random, Rows};
+use common::{Random, Rows, small};
 use pageway::{
-    Answers, BuildOptions, Effort, ElementType, Index, MemoryWish, Metric, NoProgress, OpenOptions,
-    Preset, Queries, SearchOptions, Tolerance, UpdateOptions, Writer, verify,
+    Answers, Effort, ElementType, Index, MemoryWish, Metric, NoProgress, OpenOptions, Preset,
+    Queries, SearchOptions, Tolerance, UpdateOptions, Writer, verify,
 };
 
 const ROWS: usize = 900;
@@ -46,23 +46,13 @@ fn stored(index: &Index) -> Vec<ElementType> {
     segments.iter().map(|segment| segment.stored).collect()
 }
 
-fn options(preset: Preset, metric: Metric) -> BuildOptions {
-    BuildOptions::default()
-        .with_preset(preset)
-        .with_metric(metric)
-        .with_memory(MemoryWish::Bytes(4_000_000))
-        .with_degree(16)
-        .with_build_list(32)
-        .with_calibration_queries(2)
-}
-
 #[test]
 fn answers_are_those_of_floats_bit_for_bit_in_every_design() {
     let (base, queries) = (rows(ROWS, 1), off(rows(20, 2), 3));
     let metrics = [Metric::L2, Metric::InnerProduct, Metric::Cosine, Metric::L1];
     let metrics = metrics.into_iter().cycle();
     for (preset, metric) in Preset::ALL.into_iter().zip(metrics) {
-        let own = options(preset, metric);
+        let own = small(preset, metric);
         let given = own.clone().with_store_as_given(true);
         let found = [own, given].map(|options| {
             let dir = tempfile::tempdir().unwrap();
@@ -104,7 +94,7 @@ fn answers_are_those_of_floats_bit_for_bit_in_every_design() {
 fn a_segment_is_stored_as_its_rows_allow_and_searched_with_the_others() {
     let dir = tempfile::tempdir().unwrap();
     let (base, exact, other) = (rows(400, 1), rows(60, 4), off(rows(60, 5), 6));
-    base.build(dir.path(), &options(Preset::Pageway, Metric::L2))
+    base.build(dir.path(), &small(Preset::Pageway, Metric::L2))
         .unwrap();
     let open = (OpenOptions::default(), UpdateOptions::default());
     let writer = Writer::open(dir.path(), &open.0, &open.1).unwrap();
@@ -143,7 +133,7 @@ fn rows_that_take_more_pages_than_those_before_are_flushed_beside_them() {
     // 3,000 bytes of f16, 6,000 of f32.
     let wide = |count, seed| Rows::clustered(count, 1500, ElementType::F32, seed);
     let (base, more) = (wide(300, 1), off(wide(40, 2), 3));
-    let options = options(Preset::Pageway, Metric::L2).with_memory(MemoryWish::Bytes(12_000_000));
+    let options = small(Preset::Pageway, Metric::L2).with_memory(MemoryWish::Bytes(12_000_000));
     base.build(dir.path(), &options).unwrap();
     let open = (OpenOptions::default(), UpdateOptions::default());
     let writer = Writer::open(dir.path(), &open.0, &open.1).unwrap();
@@ -164,7 +154,7 @@ fn rows_that_take_more_pages_than_those_before_are_flushed_beside_them() {
 fn an_index_of_exact_rows_stays_one_when_it_is_merged() {
     let dir = tempfile::tempdir().unwrap();
     rows(300, 1)
-        .build(dir.path(), &options(Preset::Pageway, Metric::Cosine))
+        .build(dir.path(), &small(Preset::Pageway, Metric::Cosine))
         .unwrap();
     let open = (OpenOptions::default(), UpdateOptions::default());
     let writer = Writer::open(dir.path(), &open.0, &open.1).unwrap();
@@ -183,7 +173,7 @@ fn a_tolerance_never_reads_more_pages_than_exact_answers() {
     let (base, queries) = (off(rows(3000, 1), 7), off(rows(40, 2), 8));
     let dir = tempfile::tempdir().unwrap();
     for memory in [40_000, 60_000, 120_000, 240_000] {
-        let options = options(Preset::Pageway, Metric::L2);
+        let options = small(Preset::Pageway, Metric::L2);
         let options = options.with_memory(MemoryWish::Bytes(memory));
         if base.build(dir.path(), &options).is_err() {
             continue;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pageway_store::{
-    AlignedBuffers, FileEntry, FileUuid, IoBackend, OpenMode, OsVfs, PageDone, PageFile,
-    PageFileWriter, PageGeometry, PageIo, PageRead, PageReader, StoreError, Vfs, probe,
+    FileEntry, FileUuid, IoBackend, OpenMode, OsVfs, PageDone, PageFile, PageFileWriter,
+    PageGeometry, PageIo, PageRead, PageReader, StoreError, Vfs, probe,
 };
 use tempfile::TempDir;
 
@@ -280,19 +280,6 @@ fn the_bytes_of_a_read_in_flight_are_out_of_reach() {
     })
     .unwrap();
     lane.buffer(0);
-}
-
-#[test]
-fn single_reads_need_no_lane() {
-    let root = tempfile::tempdir().unwrap();
-    for reader in readers(&root, 2) {
-        let mut buffers = AlignedBuffers::new(1, 8192).unwrap();
-        let bytes = reader.read_unit_blocking(42, &mut buffers).unwrap();
-        assert_eq!(bytes[..4000], payload(42));
-        assert!(reader.read_unit_blocking(UNITS, &mut buffers).is_err());
-        let mut small = AlignedBuffers::new(1, 4096).unwrap();
-        assert!(reader.read_unit_blocking(0, &mut small).is_err());
-    }
 }
 
 #[test]

@@ -32,7 +32,6 @@ mod encode;
 mod entry;
 mod fingerprint;
 mod finish;
-mod fold;
 mod gather;
 mod graph;
 mod graph_file;

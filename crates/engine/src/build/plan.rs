@@ -193,6 +193,13 @@ impl BuildPlan {
         plan
     }
 
+    /// The plan of rows that were looked at; `below_two` if all components are below 2 in size.
+    pub(super) fn for_rows(&self, below_two: bool) -> Result<Self> {
+        let mut plan = self.clone();
+        plan.spec = self.spec.for_rows(self.node_count, below_two)?;
+        Ok(plan)
+    }
+
     /// The plan with the code lengths of the trained quantizers.
     pub(super) fn with_codes_of(&self, quantizers: &Quantizers) -> Self {
         let mut plan = self.clone();

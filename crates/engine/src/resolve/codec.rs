@@ -150,9 +150,27 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
     })
 }
 
+impl IndexSpec {
+    /// The design over `node_count` rows that were looked at; `below_two` if all components are
+    /// below 2 in size, so that vectors are folded where more of them fit a page then.
+    ///
+    /// # Errors
+    /// `InvalidInput` for vectors larger than the largest unit of a page file.
+    pub(crate) fn for_rows(&self, node_count: u32, below_two: bool) -> Result<Self> {
+        let mut spec = self.clone();
+        let folded = if below_two {
+            best_fold(self, node_count)?
+        } else {
+            0
+        };
+        spec.layout.folded = Some(folded);
+        Ok(spec)
+    }
+}
+
 /// The number of folded components with which most vectors fit, and a read brings the fewest bytes;
 /// the least of those.
-pub(crate) fn best_fold(spec: &IndexSpec, node_count: u32) -> Result<u32> {
+fn best_fold(spec: &IndexSpec, node_count: u32) -> Result<u32> {
     if !spec.storage.vectors.has_own_pages() {
         return Ok(0);
     }

@@ -18,7 +18,7 @@ use pageway_store::{BlobReader, FileEntry, IoProbe, OpenMode, PageFile, Vfs};
 pub(crate) use cache::{
     CacheBytes, check_hot, keeps_hot_list, list_memory_bytes, packed_list_bytes,
 };
-pub(crate) use codec::{AnyCodec, best_fold, codec, index_shape, list_reader, segment_codec};
+pub(crate) use codec::{AnyCodec, codec, index_shape, list_reader, segment_codec};
 pub(crate) use codes::{
     code_range, codebook_bytes, codebook_file_bytes, quantizer, second_training, training,
 };

@@ -14,8 +14,8 @@ use std::path::Path;
 
 use pageway::source::VectorSlice;
 use pageway::{
-    Answers, BuildInput, BuildOptions, BuildReport, ElementType, Error, ErrorKind, Index, Metric,
-    NoProgress, Result, VectorShape,
+    Answers, BuildInput, BuildOptions, BuildReport, ElementType, Error, ErrorKind, Index,
+    MemoryWish, Metric, NoProgress, Preset, Result, VectorShape,
 };
 
 /// Rows of one shape around a few centres, as raw bytes.
@@ -116,6 +116,17 @@ impl Rows {
         let input = BuildInput::new(&vectors, "rows");
         Index::build(dir, &input, options, &NoProgress)
     }
+}
+
+/// What builds a small index quickly, in memory that is enough for it.
+pub fn small(preset: Preset, metric: Metric) -> BuildOptions {
+    BuildOptions::default()
+        .with_preset(preset)
+        .with_metric(metric)
+        .with_memory(MemoryWish::Bytes(4_000_000))
+        .with_degree(16)
+        .with_build_list(32)
+        .with_calibration_queries(2)
 }
 
 fn push(bytes: &mut Vec<u8>, element: ElementType, value: f32) {

@@ -12,7 +12,7 @@ use super::slots::Slots;
 use super::threads::{self, ThreadLane};
 use super::{IoBackend, IoProbe, MAX_LANE_BUFFERS, PageIo, probe};
 use crate::page::{UnitSeal, corrupt_unit};
-use crate::{AlignedBuffers, FileUuid, PAGE_HEADER_BYTES, PageFile, PageGeometry, StoreError};
+use crate::{FileUuid, PAGE_HEADER_BYTES, PageFile, PageGeometry, StoreError};
 
 /// Environment variable that forces a backend: `uring`, `threads` or `blocking`.
 const BACKEND_VARIABLE: &str = "PAGEWAY_IO";
@@ -150,29 +150,6 @@ impl PageReader {
     /// rise: one that stays as it was hides a lost write. Panics unless `bytes` is one unit long.
     pub fn seal_unit(&self, unit: u64, epoch: u32, bytes: &mut [u8]) {
         self.seal.seal(unit, epoch, bytes);
-    }
-
-    /// Reads and verifies one unit into buffer 0 of `buffers`, without a lane.
-    pub fn read_unit_blocking<'b>(
-        &self,
-        unit: u64,
-        buffers: &'b mut AlignedBuffers,
-    ) -> Result<&'b [u8], StoreError> {
-        match &self.source {
-            Source::File(file) => file.read_unit(unit, buffers),
-            Source::Memory(source) => {
-                let units = source.units();
-                let bytes = usize::try_from(unit).ok().and_then(|at| units.get(at));
-                let fits = |bytes: &&Vec<u8>| bytes.len() == buffers.bytes_each();
-                let Some(bytes) = bytes.filter(fits).filter(|_| buffers.count() > 0) else {
-                    return Err(StoreError::invalid(
-                        "no such unit, or a buffer of another size",
-                    ));
-                };
-                buffers.get_mut(0).copy_from_slice(bytes);
-                self.verify_unit(unit, buffers.get(0))
-            }
-        }
     }
 
     fn path(&self) -> &Path {

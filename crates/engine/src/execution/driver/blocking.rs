@@ -3,12 +3,12 @@
 
 use std::collections::VecDeque;
 
-use pageway_store::{AlignedBuffers, clock};
+use pageway_store::{AlignedBuffers, PageGeometry, clock};
 
 use super::super::{Origin, PageRequest, Search, Segment};
 use super::gaps::SearchGaps;
 use super::multiplex::{nanoseconds_since, segment_of};
-use super::{Job, Outcomes, Worker, timed_out};
+use super::{Job, Outcomes, Worker, largest_read, timed_out};
 use crate::error::Result;
 
 /// Takes queries of `job` until there are none.
@@ -27,7 +27,9 @@ pub(crate) fn run<'t>(
     } = worker;
     let own = scratches.iter_mut().take(segments.len());
     let mut search = Search::new(segments, own);
-    let mut page = AlignedBuffers::new(1, worker_unit_bytes(segments))?;
+    let geometries = segments.iter().map(|segment| segment.pages.geometry());
+    let largest = largest_read(geometries).map_or(0, PageGeometry::unit_bytes);
+    let mut page = AlignedBuffers::new(1, largest)?;
     loop {
         job.progress.check()?;
         let Some((index, query)) = job.take() else {
@@ -52,11 +54,6 @@ pub(crate) fn run<'t>(
         outcomes.queries.push((index, finished));
         job.progress.advance(1);
     }
-}
-
-fn worker_unit_bytes(segments: &[Segment]) -> usize {
-    let bytes = |segment: &Segment| segment.pages.geometry().unit_bytes();
-    segments.iter().map(bytes).max().unwrap_or(0)
 }
 
 /// Runs a query that was begun to its end; returns the nanoseconds it waited for reads.
