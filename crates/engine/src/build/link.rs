@@ -6,7 +6,8 @@ use pageway_types::{Candidate, ElementType, Metric, NodeId, VectorShape};
 use super::finish::alone;
 use super::rewrite::REWRITE_BYTES;
 use super::workspace::Workspace;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
+use crate::execution::Segment;
 use crate::index::Index;
 use crate::manifest::SegmentEntry;
 use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
@@ -59,6 +60,13 @@ impl BaseSearch {
             ..SearchOptions::nearest(list_size)
         };
         Ok(Self { index, options })
+    }
+
+    /// The segment as it is searched: pages that a search read are in the page cache.
+    pub(super) fn segment(&self) -> Result<Segment> {
+        let version = self.index.version();
+        let segment = version.segments.first().cloned();
+        segment.ok_or_else(|| Error::new(ErrorKind::Internal, "a search of no segment"))
     }
 
     /// The nodes found for each raw row, nearest first; fewer than asked for if walks do not reach

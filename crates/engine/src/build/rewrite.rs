@@ -242,7 +242,7 @@ impl<'k> Keeping<'k> {
                 *slot = list.to_vec();
             }
         })?;
-        self.load_dead(&lists)?;
+        self.load_dead(lists.iter())?;
         let row_bytes = (raw.len() / living.len().max(1)).max(1);
         let each = living.iter().zip(&lists).zip(raw.chunks_exact(row_bytes));
         each.map(|((node, list), row)| {
@@ -259,11 +259,14 @@ impl<'k> Keeping<'k> {
     }
 
     /// Reads the lists of the dead in some lists.
-    pub(super) fn load_dead(&mut self, lists: &[Vec<NodeId>]) -> Result<()> {
+    pub(super) fn load_dead<'l>(
+        &mut self,
+        lists: impl Iterator<Item = &'l Vec<NodeId>>,
+    ) -> Result<()> {
         if self.dead.len() > DEAD_LISTS {
             self.dead.clear();
         }
-        let mut nodes: Vec<NodeId> = lists.iter().flat_map(|list| self.dead_of(list)).collect();
+        let mut nodes: Vec<NodeId> = lists.flat_map(|list| self.dead_of(list)).collect();
         nodes.sort_unstable();
         nodes.dedup();
         nodes.retain(|node| !self.dead.contains_key(node));

@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 use chunk::Chunk;
 pub(crate) use chunk::{NewRows, RowDocument};
 use overlay::Overlay;
-pub(crate) use overlay::{LinkRoom, Numbering, RowLinks};
+pub(crate) use overlay::{KnownList, LinkRoom, Numbering, RowLinks};
 use pageway_kernels::{DistanceManyFn, KernelSet};
 use pageway_types::{Metric, NodeId, VectorShape};
 use rounded::Rounding;
@@ -174,18 +174,10 @@ impl Delta {
     }
 
     /// The nodes that lead to each of some rows, ascending; none of a row whose neighbours were not
-    /// looked for among all nodes of this numbering.
-    pub(crate) fn lists(&self, rows: &[u32], numbering: Numbering) -> Vec<Vec<NodeId>> {
-        let edges = self.overlay.as_ref().map(|own| own.edges(numbering));
-        let edges = edges.unwrap_or_default();
-        let list = |row: &u32| {
-            let start = edges.partition_point(|(own, _)| own < row);
-            let own = edges.get(start..).unwrap_or_default().iter();
-            own.take_while(|(own, _)| own == row)
-                .map(|edge| edge.1)
-                .collect()
-        };
-        rows.iter().map(list).collect()
+    /// looked for among nodes of this numbering.
+    pub(crate) fn lists(&self, rows: &[u32], numbering: Numbering) -> Vec<KnownList> {
+        let lists = self.overlay.as_ref().map(|own| own.lists(rows, numbering));
+        lists.unwrap_or_else(|| vec![KnownList::default(); rows.len()])
     }
 
     /// What its rows are.

@@ -12,8 +12,8 @@
 //! Edges are to nodes by their numbers, which stay while pages of a segment are changed one by one,
 //! and are of no use once it is rewritten.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pageway_types::NodeId;
 
@@ -60,6 +60,15 @@ pub(crate) struct RowLinks {
     pub(crate) lists: Vec<Vec<NodeId>>,
 }
 
+/// The neighbours of a row that were found before.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct KnownList {
+    /// None of a row that was not searched for.
+    pub(crate) nodes: Vec<NodeId>,
+    /// How many nodes there were: those behind them were not met.
+    pub(crate) among: u32,
+}
+
 /// Edges from nodes to rows.
 #[derive(Debug)]
 pub(super) struct Overlay {
@@ -67,10 +76,10 @@ pub(super) struct Overlay {
     edges: AtomicUsize,
     linked: Box<[AtomicU32]>,
     numbering: OnceLock<u64>,
-    /// Nodes that there were as the last row was linked,
+    /// Nodes that there were as the last row was linked.
     nodes: AtomicU32,
-    /// and the first row that was linked among as many.
-    since: AtomicU32,
+    /// The first row that was linked among so many nodes, wherever these became more.
+    steps: Mutex<Vec<(u32, u32)>>,
 }
 
 impl Overlay {
@@ -82,7 +91,7 @@ impl Overlay {
             linked: (0..words).map(|_| AtomicU32::new(0)).collect(),
             numbering: OnceLock::new(),
             nodes: AtomicU32::new(0),
-            since: AtomicU32::new(0),
+            steps: Mutex::default(),
         }
     }
 
@@ -94,7 +103,8 @@ impl Overlay {
             return;
         }
         if nodes > known {
-            self.since.store(first, Ordering::Release);
+            let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+            steps.push((first, nodes));
             self.nodes.store(nodes, Ordering::Release);
         }
         for (row, list) in (first..).zip(&links.lists) {
@@ -162,22 +172,30 @@ impl Overlay {
         }
     }
 
-    /// The edges to rows that were linked among all nodes of a numbering, by row and then by node.
-    pub(super) fn edges(&self, numbering: Numbering) -> Vec<(u32, NodeId)> {
-        let is_known =
-            self.is_of(numbering) && self.nodes.load(Ordering::Acquire) == numbering.nodes;
-        let since = if is_known {
-            self.since.load(Ordering::Acquire)
-        } else {
-            u32::MAX
-        };
+    /// The nodes that lead to each of some rows, ascending; none where its edges are of another
+    /// numbering.
+    pub(super) fn lists(&self, rows: &[u32], numbering: Numbering) -> Vec<KnownList> {
+        if !self.is_of(numbering) {
+            return vec![KnownList::default(); rows.len()];
+        }
         let edges = self.slots.iter().map(|slot| slot.load(Ordering::Acquire));
-        let own = edges.filter(|edge| *edge != FREE && *edge as u32 >= since);
-        let mut all: Vec<_> = own
+        let own = edges.filter(|edge| *edge != FREE);
+        let mut all: Vec<(u32, NodeId)> = own
             .map(|edge| (edge as u32, NodeId((edge >> 32) as u32)))
             .collect();
         all.sort_unstable();
-        all
+        let steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = |row: &u32| {
+            let start = all.partition_point(|(own, _)| own < row);
+            let own = all.get(start..).unwrap_or_default().iter();
+            let own = own.take_while(|(own, _)| own == row);
+            let step = steps.iter().rfind(|(first, _)| first <= row);
+            KnownList {
+                nodes: own.map(|edge| edge.1).collect(),
+                among: step.map_or(0, |step| step.1),
+            }
+        };
+        rows.iter().map(list).collect()
     }
 }
 
@@ -223,13 +241,14 @@ mod tests {
                 let empty = (0..visible).filter(|row| lists[*row as usize].is_empty());
                 prop_assert_eq!(others, empty.collect::<Vec<u32>>());
             }
-            let edges: usize = lists.iter().map(BTreeSet::len).sum();
-            prop_assert_eq!(overlay.edges(numbering(3, 50)).len(), 0);
-            let nodes = 40 + (lists.len() as u32 - 1) / 10;
-            let last = overlay.edges(numbering(3, nodes));
-            let since = (lists.len() - 1) / 10 * 10;
-            let known = lists[since..].iter().map(BTreeSet::len).sum::<usize>();
-            prop_assert!(known == 0 || last.len() == known, "{} of {}", last.len(), edges);
+            let rows: Vec<u32> = (0..lists.len() as u32).collect();
+            for (row, list) in overlay.lists(&rows, numbering(3, 50)).into_iter().enumerate() {
+                let own: BTreeSet<u32> = list.nodes.iter().map(|node| node.0).collect();
+                prop_assert_eq!(&own, &lists[row]);
+                prop_assert_eq!(list.among, 40 + row as u32 / 10);
+            }
+            let others = overlay.lists(&rows, numbering(4, 50));
+            prop_assert!(others.iter().all(|list| list.nodes.is_empty()));
         }
     }
 
@@ -255,8 +274,10 @@ mod tests {
         let mut others = Vec::new();
         overlay.others(4, &mut others);
         assert_eq!(others, [1, 3]);
-        assert_eq!(overlay.edges(numbering(1, 6)), []);
-        assert_eq!(overlay.edges(numbering(1, 5)).len(), 6);
+        let lists = overlay.lists(&[0, 1, 2], numbering(1, 6));
+        let lengths: Vec<usize> = lists.iter().map(|list| list.nodes.len()).collect();
+        assert_eq!(lengths, [2, 0, 4]);
+        assert_eq!(overlay.lists(&[0], numbering(1, 4)), [KnownList::default()]);
         // Who searched before more nodes came is not linked behind those who saw them.
         overlay.add(3, &links(1, 4, &[&[1]]));
         assert!(overlay.is_of(numbering(1, 5)));

@@ -21,6 +21,9 @@ pub(crate) fn gather(
     pages: &[PageId],
     visit: &mut dyn FnMut(usize, &[u8]) -> Result<()>,
 ) -> Result<()> {
+    if pages.is_empty() {
+        return Ok(());
+    }
     let mut wanted: Vec<(u32, u32)> = (0u32..).zip(pages).map(|(at, page)| (page.0, at)).collect();
     wanted.sort_unstable();
     let mut groups = wanted.chunk_by(|left, right| left.0 == right.0);

@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use pageway_store::{LogFloor, LogWriter};
-use pageway_types::{NodeId, Progress, VectorShape};
+use pageway_types::{Progress, VectorShape};
 
 use super::checkpoint::Checkpoint;
 use super::common::Common;
@@ -15,7 +15,7 @@ use super::state::State;
 use super::taken::{FromDelta, FromSegments, Taken};
 use super::upkeep::BuildLease;
 use crate::build::{Added, SegmentPatch, patch_bytes};
-use crate::delta::Delta;
+use crate::delta::{Delta, KnownList};
 use crate::error::Result;
 use crate::execution::{DeadSet, Segment};
 use crate::index::Version;
@@ -48,7 +48,7 @@ pub(super) struct ComingRows<'r> {
     pub(super) shape: VectorShape,
     pub(super) ids: &'r [u64],
     /// Neighbours of each row that are known.
-    pub(super) known: &'r [Vec<NodeId>],
+    pub(super) known: &'r [KnownList],
     /// Dead nodes of the segment.
     pub(super) dead: &'r DeadSet,
 }

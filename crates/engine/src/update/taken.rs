@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use pageway_types::NodeId;
-
 use super::living::LivingPart;
 use crate::build::DocumentsById;
-use crate::delta::{Delta, DeltaView, Numbering};
+use crate::delta::{Delta, DeltaView, KnownList, Numbering};
 use crate::error::Result;
 
 /// Bytes of a delta's row that is being flushed, beside its vector: its number and id, and a second
@@ -79,7 +77,7 @@ impl FromDelta {
 
     /// The neighbours that inserts found for each row, in this numbering; empty if they are to be
     /// searched for.
-    pub(super) fn lists(&self, numbering: Numbering) -> Vec<Vec<NodeId>> {
+    pub(super) fn lists(&self, numbering: Numbering) -> Vec<KnownList> {
         self.delta.lists(&self.rows, numbering)
     }
 

@@ -5,6 +5,7 @@ use pageway_types::NodeId;
 
 use super::super::code_distances::CodeDistances;
 use super::SegmentPatch;
+use super::all_codes::AllCodes;
 use super::rows::NodeRows;
 use crate::error::Result;
 use crate::execution::Parts;
@@ -49,8 +50,7 @@ impl EdgesBack {
 /// Adds edges to lists, with distances by codes.
 pub(super) struct EdgeWriter<'e> {
     patch: &'e SegmentPatch<'e>,
-    /// Codes of the new rows.
-    codes: &'e [u8],
+    codes: AllCodes<'e>,
     /// From the node whose list it is, and from the row that comes.
     own: CodeDistances<'e>,
     coming: CodeDistances<'e>,
@@ -59,7 +59,7 @@ pub(super) struct EdgeWriter<'e> {
 impl<'e> EdgeWriter<'e> {
     pub(super) fn new(
         patch: &'e SegmentPatch<'e>,
-        (parts, codes): (&'e Parts<RecordCodec>, &'e [u8]),
+        (parts, codes): (&'e Parts<RecordCodec>, AllCodes<'e>),
     ) -> Result<Self> {
         let shape = patch.base.spec.shape.vectors();
         let distances = || CodeDistances::new(&parts.codes, shape);
@@ -102,9 +102,9 @@ impl<'e> EdgeWriter<'e> {
                 is_prepared = true;
             }
             self.coming.prepare(self.patch.row_of(node, rows));
-            let own = self.distances(&self.own, list);
-            let others = self.distances(&self.coming, list);
-            let distance = self.distances(&self.own, &[node]);
+            let own = self.codes.distances(&self.own, list);
+            let others = self.codes.distances(&self.coming, list);
+            let distance = self.codes.distances(&self.own, &[node]);
             let distance = distance.first().copied().unwrap_or(f32::INFINITY);
             let mut gone = delta_prune(&own, &others, distance, alpha);
             if gone == list.len() && edge.rank == 0 {
@@ -118,30 +118,5 @@ impl<'e> EdgeWriter<'e> {
                 *slot = node;
             }
         }
-    }
-
-    /// Estimates of the distances from a prepared row to some nodes, in their order.
-    fn distances(&self, from: &CodeDistances<'_>, nodes: &[NodeId]) -> Vec<f32> {
-        let first = self.patch.base.node_count;
-        let (old, new): (Vec<NodeId>, Vec<NodeId>) = nodes.iter().partition(|node| node.0 < first);
-        let code_bytes = from.code_bytes();
-        let code = |node: &NodeId| {
-            let start = (node.0 - first) as usize * code_bytes;
-            self.codes
-                .get(start..start + code_bytes)
-                .unwrap_or_default()
-        };
-        let codes: Vec<u8> = new.iter().flat_map(code).copied().collect();
-        let mut known = from.to(&old).into_iter();
-        let mut fresh = from.to_codes(&codes).into_iter();
-        let next = |node: &NodeId| {
-            let own = if node.0 < first {
-                known.next()
-            } else {
-                fresh.next()
-            };
-            own.unwrap_or(f32::INFINITY)
-        };
-        nodes.iter().map(next).collect()
     }
 }

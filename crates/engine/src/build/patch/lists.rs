@@ -1,5 +1,5 @@
-//! The lists of new rows: of what searches of the segment find, and of what a graph over the new
-//! rows has.
+//! The lists of new rows: of what was found for them before or searches of the segment find, and
+//! of what a graph over the new rows has.
 
 use pageway_graph::{Graph, VectorSet};
 use pageway_types::NodeId;
@@ -7,6 +7,8 @@ use rayon::ThreadPool;
 
 use super::super::graph::algorithm;
 use super::super::link::{BaseSearch, Linker, found_per_row, is_well_known};
+use super::all_codes::AllCodes;
+use super::known::{KnownRows, Near};
 use super::rows::NodeRows;
 use super::{PATCH_BYTES, SegmentPatch};
 use crate::error::{Error, ErrorKind, Result};
@@ -16,14 +18,6 @@ use crate::resolve;
 
 /// Rows that are searched for together, at most.
 const BLOCK_ROWS: usize = 256;
-
-/// What is near a row in the segment.
-#[derive(Default)]
-struct Near {
-    nodes: Vec<u32>,
-    /// Whether nobody else who lives is as near as the farthest of them.
-    are_all: bool,
-}
 
 impl SegmentPatch<'_> {
     /// Rows that are searched for together, so that memory holds those that are found.
@@ -36,79 +30,81 @@ impl SegmentPatch<'_> {
     /// The list of each new row, in prune order.
     pub(super) fn lists(
         &self,
-        parts: &Parts<RecordCodec>,
+        (parts, codes): (&Parts<RecordCodec>, AllCodes<'_>),
         search: &BaseSearch,
         pool: &ThreadPool,
     ) -> Result<Vec<Vec<NodeId>>> {
         let spec = &self.base.spec;
         let row_bytes = spec.shape.vectors().row_bytes();
         let fresh = self.graph(pool)?;
+        let own = |at: usize| {
+            let own = fresh.as_ref().map(|own| own.neighbors(NodeId(at as u32)));
+            let own = own.unwrap_or_default().iter();
+            own.map(|other| NodeId(self.base.node_count + other.0))
+                .collect()
+        };
         let found = found_per_row(spec, self.base.node_count);
-        let mut linker = Linker::new(spec, found + spec.graph.max_degree(), None)?;
+        let mut linker = Linker::new(spec, found + 2 * spec.graph.max_degree(), None)?;
+        let mut known = KnownRows::new(self, (parts, codes))?;
+        let segment = search.segment()?;
         let block = self.block_rows(found);
         let mut lists = Vec::with_capacity(self.ids.len());
         self.progress.stage("link rows", self.ids.len() as u64);
         for rows in self.rows.chunks(block * row_bytes) {
             self.progress.check()?;
-            let found = self.found(search, (lists.len(), rows))?;
-            let nodes = found.iter().flat_map(|near| &near.nodes);
-            let known = NodeRows::read(self, parts, nodes.copied())?;
-            for (row, near) in rows.chunks_exact(row_bytes).zip(found) {
-                let at = NodeId(lists.len() as u32);
-                let own = fresh.as_ref().map_or(&[][..], |own| own.neighbors(at));
-                lists.push(self.list((row, near), own, &known, &mut linker)?);
+            let count = rows.len() / row_bytes;
+            let own: Vec<Vec<NodeId>> = (lists.len()..lists.len() + count).map(own).collect();
+            let each = (lists.len()..).zip(&own);
+            let known = each.map(|(at, own)| known.near(at, own)).collect();
+            let near = self.found(search, rows, known)?;
+            let nodes = near.iter().flat_map(|near| near.compared());
+            let vectors = NodeRows::read((self, parts), &segment.pages, nodes)?;
+            for ((row, near), own) in rows.chunks_exact(row_bytes).zip(near).zip(own) {
+                lists.push(self.list((row, near), own, &vectors, &mut linker)?);
             }
-            self.progress.advance((rows.len() / row_bytes) as u64);
+            self.progress.advance(count as u64);
         }
         Ok(lists)
     }
 
-    /// The living nodes near each of some rows from number `first` on: those that are known where
-    /// half of them live, and what a search finds of all others.
-    fn found(&self, search: &BaseSearch, (first, rows): (usize, &[u8])) -> Result<Vec<Near>> {
+    /// What is near each of some rows: what is known, and what a search finds for all others.
+    fn found(
+        &self,
+        search: &BaseSearch,
+        rows: &[u8],
+        mut near: Vec<Option<Near>>,
+    ) -> Result<Vec<Near>> {
         let row_bytes = self.base.spec.shape.vectors().row_bytes();
         let most = found_per_row(&self.base.spec, self.base.node_count);
-        let lives = |node: &u32| self.lives(NodeId(*node));
-        let known = |at: usize| {
-            let all = self.known.get(first + at).map_or(&[][..], Vec::as_slice);
-            let nodes: Vec<u32> = all.iter().map(|node| node.0).filter(lives).collect();
-            let is_known = !nodes.is_empty() && 2 * nodes.len() >= all.len();
-            is_known.then_some(Near {
-                nodes,
-                are_all: most < self.base.node_count,
-            })
-        };
-        let count = rows.len() / row_bytes;
-        let mut found: Vec<Option<Near>> = (0..count).map(known).collect();
-        let each = rows.chunks_exact(row_bytes).zip(&found);
+        let each = rows.chunks_exact(row_bytes).zip(&near);
         let asked = each.filter(|(_, known)| known.is_none());
         let asked: Vec<u8> = asked.flat_map(|(row, _)| row).copied().collect();
         if !asked.is_empty() {
-            let mut near = search.found(&asked)?.into_iter();
-            for own in found.iter_mut().filter(|own| own.is_none()) {
-                *own = near.next().map(|near| {
-                    let nodes: Vec<u32> = near.into_iter().filter(lives).collect();
-                    let are_all = is_well_known(nodes.len(), most);
-                    Near { nodes, are_all }
-                });
+            let found = search.found(&asked)?;
+            for (own, found) in near.iter_mut().filter(|own| own.is_none()).zip(found) {
+                let nodes = found.into_iter().map(NodeId);
+                let nodes: Vec<NodeId> = nodes.filter(|node| self.lives(*node)).collect();
+                let are_all = is_well_known(nodes.len(), most);
+                *own = Some(Near::Candidates { nodes, are_all });
             }
         }
-        Ok(found.into_iter().map(Option::unwrap_or_default).collect())
+        Ok(near.into_iter().flatten().collect())
     }
 
     /// The list of a new row, of what is near in the segment and of its neighbours among new rows.
     fn list(
         &self,
         (row, near): (&[u8], Near),
-        own: &[NodeId],
+        own: Vec<NodeId>,
         known: &NodeRows,
         linker: &mut Linker,
     ) -> Result<Vec<NodeId>> {
-        let base = self.base.node_count;
-        let reaching = if near.are_all { near.nodes.len() } else { 0 };
-        let near = near.nodes.into_iter().map(NodeId);
-        let own = own.iter().map(|other| NodeId(base + other.0));
-        let nodes: Vec<NodeId> = near.chain(own).collect();
+        let (mut nodes, are_all) = match near {
+            Near::List(list) => return Ok(list),
+            Near::Candidates { nodes, are_all } => (nodes, are_all),
+        };
+        let reaching = if are_all { nodes.len() } else { 0 };
+        nodes.extend(own);
         let others: Vec<&[u8]> = nodes.iter().map(|node| self.row_of(*node, known)).collect();
         let chosen = linker.choose(row, (&others.concat(), reaching))?;
         let list = chosen.iter().filter_map(|place| nodes.get(*place).copied());

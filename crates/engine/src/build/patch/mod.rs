@@ -13,9 +13,11 @@
 //! New nodes are numbered behind those that there are. Dead nodes lead on, and stay in old lists
 //! until all pages are written, when their neighbours take their places. No new list has one.
 
+mod all_codes;
 mod beside;
 mod draft;
 mod edges;
+mod known;
 mod lists;
 mod overwrite;
 mod pages;
@@ -36,6 +38,7 @@ use super::link::BaseSearch;
 use super::order::NodeOrder;
 use super::rewrite::REWRITE_BYTES;
 use super::workspace::Workspace;
+use crate::delta::KnownList;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{AnyParts, CodePart, DeadSet, LoadedSegment, Parts};
 use crate::layout::{PageCodec, RecordCodec};
@@ -46,6 +49,7 @@ use crate::segment::{write_dead_set, write_repaired_set};
 use crate::source::{ResidentSlice, VectorSlice};
 use crate::spec::{IndexSpec, QuantizerSpec};
 use crate::threads::thread_pool;
+use all_codes::AllCodes;
 use pages::{PageFiles, WrittenPages};
 
 pub(crate) use overwrite::overwrite;
@@ -67,8 +71,8 @@ pub(crate) struct SegmentPatch<'p> {
     /// Raw rows.
     pub(crate) rows: &'p [u8],
     pub(crate) ids: &'p [u64],
-    /// Neighbours of each row, of nodes; none of a row that they are to be searched for.
-    pub(crate) known: &'p [Vec<NodeId>],
+    /// What was found for each row, if anything.
+    pub(crate) known: &'p [KnownList],
     pub(crate) limits: AdditionLimits,
     pub(crate) progress: &'p dyn Progress,
 }
@@ -99,12 +103,13 @@ impl SegmentPatch<'_> {
         let codes = self.codes(&parts.codes, &pool)?;
         let stored = (self.base, self.base.spec.shape.element);
         let search = BaseSearch::open(&workspace, stored, pool.current_num_threads())?;
-        let mut lists = self.lists(parts, &search, &pool)?;
+        let coded = (parts, AllCodes::new(self.base.node_count, &codes));
+        let mut lists = self.lists(coded, &search, &pool)?;
         let changes = self.changes(parts, &search, &lists)?;
         let mut entry = self.base.clone();
         entry.entry = self.entries(parts, &search)?;
         drop(search);
-        let written = self.pages((parts, &codes), &mut lists, &changes)?;
+        let written = self.pages(coded, &mut lists, &changes)?;
         drop((lists, changes));
         entry.node_count = count;
         entry.code_error = self.code_error(parts, &pool)?;

@@ -6,6 +6,7 @@ use pageway_store::{FileEntry, PageFileWriter};
 use pageway_types::NodeId;
 
 use super::SegmentPatch;
+use super::all_codes::AllCodes;
 use super::plan::Pages;
 use super::repair::ListChanges;
 use super::writing::Writing;
@@ -38,7 +39,7 @@ impl SegmentPatch<'_> {
     /// Writes the pages that change, those of new nodes, or all.
     pub(super) fn pages(
         &self,
-        coded: (&Parts<RecordCodec>, &[u8]),
+        coded: (&Parts<RecordCodec>, AllCodes<'_>),
         lists: &mut [Vec<NodeId>],
         changes: &ListChanges,
     ) -> Result<WrittenPages> {

@@ -158,13 +158,14 @@ impl SegmentPatch<'_> {
         let nodes: Vec<u32> = (0..self.base.node_count)
             .filter(|node| gone.contains(NodeId(*node)))
             .collect();
+        let segment = search.segment()?;
         let found_each = found_per_row(&self.base.spec, self.base.node_count);
         let block = self.block_rows(2 * found_each);
         let mut mended = Mended::default();
         self.progress.stage("repair lists", nodes.len() as u64);
         for dead in nodes.chunks(block) {
             self.progress.check()?;
-            let rows = NodeRows::read(self, parts, dead.iter().copied())?;
+            let rows = NodeRows::read((self, parts), &self.open.pages, dead.iter().copied())?;
             let queries: Vec<&[u8]> = dead.iter().map(|node| rows.row(NodeId(*node))).collect();
             let mut found = search.found(&queries.concat())?;
             for near in &mut found {
@@ -175,7 +176,7 @@ impl SegmentPatch<'_> {
             let others = dead.iter().flat_map(|node| lists.of(NodeId(*node)));
             let others = others.filter(|node| self.lives(**node)).map(|node| node.0);
             let all = found.iter().flatten().copied().chain(others);
-            let known = NodeRows::read(self, parts, all)?;
+            let known = NodeRows::read((self, parts), &segment.pages, all)?;
             let around = Around {
                 lists: &lists,
                 rows: &known,
@@ -225,7 +226,7 @@ impl SegmentPatch<'_> {
             let lists = ListsOf::read(reader.as_ref(), dead.iter().copied())?;
             let others = dead.iter().flat_map(|node| lists.of(NodeId(*node)));
             let all = others.map(|node| node.0).chain(dead.iter().copied());
-            let rows = NodeRows::read(self, parts, all)?;
+            let rows = NodeRows::read((self, parts), &self.open.pages, all)?;
             for node in dead.iter().map(|node| NodeId(*node)) {
                 let mut list = lists.of(node).to_vec();
                 list.retain(|other| self.lives(*other));
@@ -302,7 +303,7 @@ impl SegmentPatch<'_> {
             if self.lives(*entry) {
                 continue;
             }
-            let rows = NodeRows::read(self, parts, [entry.0])?;
+            let rows = NodeRows::read((self, parts), &self.open.pages, [entry.0])?;
             let found = search.found(rows.row(*entry))?;
             let mut living = found.iter().flatten().map(|node| NodeId(*node));
             *entry = living.find(|node| self.lives(*node)).unwrap_or(*entry);

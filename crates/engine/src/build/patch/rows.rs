@@ -6,6 +6,7 @@ use super::SegmentPatch;
 use crate::error::Result;
 use crate::execution::{Parts, gather_rows};
 use crate::layout::RecordCodec;
+use crate::storage::RecordPages;
 
 /// Raw rows of some nodes, in memory.
 #[derive(Default)]
@@ -17,10 +18,10 @@ pub(super) struct NodeRows {
 }
 
 impl NodeRows {
-    /// Reads the rows of nodes of the segment, each page once.
+    /// Reads the rows of nodes of the segment, each of its pages once.
     pub(super) fn read(
-        patch: &SegmentPatch<'_>,
-        parts: &Parts<RecordCodec>,
+        (patch, parts): (&SegmentPatch<'_>, &Parts<RecordCodec>),
+        pages: &RecordPages,
         nodes: impl IntoIterator<Item = u32>,
     ) -> Result<Self> {
         let row_bytes = patch.base.spec.shape.vectors().row_bytes();
@@ -29,7 +30,7 @@ impl NodeRows {
         nodes.dedup();
         let wanted: Vec<NodeId> = nodes.iter().copied().map(NodeId).collect();
         let mut rows = vec![0; nodes.len() * row_bytes];
-        gather_rows(&patch.open.pages, &parts.codec, &wanted, &mut |at, row| {
+        gather_rows(pages, &parts.codec, &wanted, &mut |at, row| {
             if let Some(out) = rows.get_mut(at * row_bytes..(at + 1) * row_bytes) {
                 out.copy_from_slice(row);
             }

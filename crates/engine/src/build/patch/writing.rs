@@ -7,6 +7,7 @@ use pageway_types::{NodeId, PageId};
 
 use super::super::rewrite::Keeping;
 use super::SegmentPatch;
+use super::all_codes::AllCodes;
 use super::draft::PageDraft;
 use super::edges::EdgeWriter;
 use super::plan::{PagePlan, Pages};
@@ -47,7 +48,7 @@ pub(super) struct PagesOut {
 impl<'w> Writing<'w> {
     pub(super) fn new(
         patch: &'w SegmentPatch<'w>,
-        (coded, codec): ((&'w Parts<RecordCodec>, &'w [u8]), RecordCodec),
+        (coded, codec): ((&'w Parts<RecordCodec>, AllCodes<'w>), RecordCodec),
         changes: &'w ListChanges,
     ) -> Result<Self> {
         Ok(Self {
@@ -76,6 +77,7 @@ impl<'w> Writing<'w> {
     ) -> Result<PagesOut> {
         let row_of = |node: NodeId| self.patch.lives(node).then_some(node.0);
         let floor = self.patch.base.spec.graph.max_degree() / 2;
+        let sweeps = plan.kind == Pages::All;
         let mut keeping = Keeping::new(self.patch.source(), &row_of, floor)?;
         let progress = self.patch.progress;
         progress.stage("write records", plan.pages.len() as u64);
@@ -84,9 +86,12 @@ impl<'w> Writing<'w> {
         for batch in plan.pages.chunks(BATCH_PAGES) {
             progress.check()?;
             let mut drafts = self.read(batch, plan.kind)?;
-            let rows = self.rows(&drafts, plan.kind == Pages::All)?;
+            let rows = self.rows(&drafts, sweeps)?;
+            if sweeps {
+                keeping.load_dead(drafts.iter().flat_map(|draft| &draft.lists))?;
+            }
             for draft in &mut drafts {
-                self.mend(draft, (&mut keeping, plan.kind == Pages::All), &rows)?;
+                self.mend(draft, (&keeping, sweeps), &rows)?;
                 self.extend(draft, lists, &rows);
                 self.count(draft);
                 payload.clear();
@@ -177,7 +182,7 @@ impl<'w> Writing<'w> {
         if nodes.is_empty() {
             return Ok(NodeRows::default());
         }
-        NodeRows::read(self.patch, self.parts, nodes)
+        NodeRows::read((self.patch, self.parts), &self.patch.open.pages, nodes)
     }
 
     /// Takes dead nodes out of lists; where it sweeps, or lists become short, others take their
@@ -185,13 +190,10 @@ impl<'w> Writing<'w> {
     fn mend(
         &mut self,
         draft: &mut PageDraft,
-        (keeping, sweeps): (&mut Keeping<'_>, bool),
+        (keeping, sweeps): (&Keeping<'_>, bool),
         rows: &NodeRows,
     ) -> Result<()> {
         let before: usize = draft.lists.iter().map(Vec::len).sum();
-        if sweeps {
-            keeping.load_dead(&draft.lists)?;
-        }
         for place in 0..draft.lists.len() {
             let node = NodeId(draft.first + place as u32);
             let mut list = draft.lists.get_mut(place).map(std::mem::take);
