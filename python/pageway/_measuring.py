@@ -94,7 +94,7 @@ class Measured:
         queries : array_like, shape (n, d), optional
             Queries such as will be asked (`recent_queries`); held-out rows where absent.
         k : int or sequence of int, optional
-            Numbers of neighbours to measure beside 1, 10, 30, 100, 300 and 1000. Between measured
+            Numbers of neighbours to measure beside 1, 10, 30, 50, 100, 300 and 1000. Between measured
             ones list sizes are interpolated.
         calibration_queries : int
             Queries to measure with at most, evenly drawn.

@@ -24,7 +24,7 @@ Examples:
 --recall is read off a calibration that the build measured on rows of the data, held out. Queries
 that are unlike the data miss more: with --queries it is measured on some of them, and the index
 promises what they get; some hundred are enough, those of --queries evenly drawn. Recall is
-measured for k = 1, 10, 30, 100, 300 and 1000, and for each -k; between these, list sizes are
+measured for k = 1, 10, 30, 50, 100, 300 and 1000, and for each -k; between these, list sizes are
 interpolated. Costs a pass over all vectors and some thousand searches; nothing is rebuilt, and the
 manifest changes in one step. Fails where a writer has the index open.";
 

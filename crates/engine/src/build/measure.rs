@@ -267,8 +267,16 @@ impl Measuring<'_> {
         let [.., before, last] = rows else {
             return false;
         };
-        // With other queries the recall differs by chance, so once is no sign.
-        let times = if last.queries == before.queries { 1 } else { 2 };
+        // With other queries the recall differs by chance, so once is no sign; and of few
+        // neighbours one that is found is more than the least gain.
+        let told = 1.0 / (last.queries as f32 * self.k as f32);
+        let times = if last.queries != before.queries {
+            2
+        } else if told > LEAST_GAIN {
+            3
+        } else {
+            1
+        };
         let gains = rows.windows(2).rev().take(times);
         let is_flat = gains.len() == times
             && gains.into_iter().all(|pair| match pair {

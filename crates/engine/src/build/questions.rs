@@ -14,7 +14,7 @@ use crate::truth::Truth;
 
 /// Ranks that are measured beside [`RANKS`] where one search notes what is found of all: lists go
 /// from shorter to longer than k there, which no line between two ranks follows.
-const RANKS_BETWEEN: [u32; 4] = [5, 50, 200, 500];
+const RANKS_BETWEEN: [u32; 3] = [5, 200, 500];
 
 /// Rows whose lengths are looked at.
 const LENGTH_ROWS: u32 = 500;

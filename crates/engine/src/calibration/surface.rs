@@ -12,7 +12,7 @@ use crate::execution::whole;
 /// The ranks k at which recall is measured, in designs where others cost no searches of their own
 /// at some between them too. Between 1 and 30 about the same list serves all; from there on it
 /// grows nearly in proportion.
-pub const RANKS: [u32; 6] = [1, 10, 30, 100, 300, 1000];
+pub const RANKS: [u32; 7] = [1, 10, 30, 50, 100, 300, 1000];
 
 /// How many times the misses of rows that stand in for queries are allowed for: queries of another
 /// distribution missed 2.3 to 2.8 times as much, about the same at every list size. Whoever shows
@@ -117,8 +117,8 @@ impl Calibration {
     /// Where rows stood in for queries, queries are taken to miss 2.5 times as much.
     ///
     /// Between the rows of a curve recall, and between two measured ranks the logarithm of the list
-    /// size is interpolated; beyond the last rank the size grows in
-    /// proportion to k.
+    /// size is interpolated, unless the lower rank needs the longer list, which serves for both;
+    /// beyond the last rank the size grows in proportion to k.
     ///
     /// # Errors
     /// `InvalidInput` for a recall that is none; `Unsupported` when no measured size reaches the
@@ -295,6 +295,10 @@ impl Calibration {
         let (low, high) = self.around(k)?;
         let (from, to) = (low.size_at(recall)?, high.size_at(recall)?);
         let (k, low, high) = (k as f32, low.k.max(1) as f32, high.k.max(1) as f32);
+        if high > low && from > to {
+            // Where more neighbours need shorter lists, what is between them is not told.
+            return Some(from);
+        }
         if high > low {
             let share = (k / low).ln() / (high / low).ln();
             return Some(from * (to / from).powf(share));

@@ -9,6 +9,7 @@
 //! ```
 //! Of few neighbours the sample is asked for more than is wanted: the nearest one tells little.
 
+use super::lengthen::Lists;
 use super::sizes::mean_list_size;
 use super::subset::QuerySubset;
 use super::watch::{Notes, Watch};
@@ -22,7 +23,7 @@ use crate::options::{Answers, Effort, Queries, SearchOptions};
 /// Queries of a call of which a sample is taken, at least.
 const LEAST_QUERIES: usize = 256;
 /// One query in so many is in the sample, within the bounds of `SAMPLE`.
-const ONE_IN: usize = 16;
+const ONE_IN: usize = 8;
 const SAMPLE: (usize, usize) = (32, 256);
 /// Neighbours that tell that queries miss no more than those of the calibration, at least. With
 /// fewer the nearest one tells only whether queries are unlike.
@@ -109,7 +110,7 @@ impl Index {
             let place = (version, &others.queries(queries));
             whole.take(
                 &others,
-                self.search_segments(place, (options, told.misses), watch)?,
+                self.search_lists(place, (options, told.lists), watch)?,
             );
         }
         let (mut answers, outcomes) = whole.finish();
@@ -150,16 +151,16 @@ impl Index {
         };
         // Answers that serve to tell alone are not those that were asked for.
         if wide.tolerance != options.tolerance || (few && told.is_unlike) {
-            misses = told.misses;
-            let mut asked = self.search_segments(place, (options, misses), watch)?;
+            misses = Misses::Unknown;
+            let mut asked = self.search_lists(place, (options, told.lists), watch)?;
             asked.0.add_costs(&found.0);
             found = asked;
         }
         if !told.is_unlike {
             return Ok((told, found));
         }
-        let (misses, found) = self.lengthen(place, options, (misses, found), watch)?;
-        Ok((SampleSays { misses, ..told }, found))
+        let (lists, found) = self.lengthen(place, options, (misses, found), watch)?;
+        Ok((SampleSays { lists, ..told }, found))
     }
 
     /// What a sample is asked of which few neighbours are wanted: more of them, by codes where
@@ -180,26 +181,25 @@ impl Index {
 /// What a sample tells of queries.
 #[derive(Clone, Copy)]
 struct SampleSays {
-    /// What lists must allow for.
-    misses: Misses,
+    lists: Lists,
     is_unlike: bool,
 }
 
 impl SampleSays {
     const LIKE: Self = Self {
-        misses: Misses::ALIKE,
+        lists: Lists::Calibrated(Misses::ALIKE),
         is_unlike: false,
     };
     const LIKE_BY_FEW: Self = Self {
-        misses: Misses::ALIKE_BY_FEW,
+        lists: Lists::Calibrated(Misses::ALIKE_BY_FEW),
         is_unlike: false,
     };
     const UNLIKE: Self = Self {
-        misses: Misses::Unknown,
+        lists: Lists::Calibrated(Misses::Unknown),
         is_unlike: true,
     };
     const NOTHING: Self = Self {
-        misses: Misses::Unknown,
+        lists: Lists::Calibrated(Misses::Unknown),
         is_unlike: false,
     };
 }

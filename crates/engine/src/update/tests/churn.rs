@@ -66,15 +66,15 @@ fn rows_that_come_are_beside_near_ones_as_those_that_were_built() {
     }
 }
 
-/// Stops where a merge begins, until it may go on.
+/// Stops where a flush or a merge begins, until it may go on.
 #[derive(Default)]
-struct Gate {
-    is_there: AtomicBool,
-    is_open: AtomicBool,
+pub(super) struct Gate {
+    pub(super) is_there: AtomicBool,
+    pub(super) is_open: AtomicBool,
 }
 
 impl Gate {
-    fn wait(flag: &AtomicBool) {
+    pub(super) fn wait(flag: &AtomicBool) {
         while !flag.load(Ordering::Acquire) {
             sleep(Duration::from_millis(1));
         }

@@ -1,12 +1,17 @@
 //! Rows that nodes of the segment lead to.
 
-use pageway_types::{ElementType, NoProgress, VectorShape};
+use std::sync::atomic::Ordering;
+use std::thread::scope;
 
+use pageway_types::{ElementType, NoProgress, NodeId, VectorShape};
+
+use super::churn::Gate;
 use super::model::{Model, SHAPE};
 use super::patch::{built_with, entry, opened};
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
+use crate::resolve::{Source, list_reader};
 use crate::source::{IdSlice, VectorSlice};
 use crate::spec::DeltaSpec;
 use crate::update::{Rows, UpdateOptions, Writer};
@@ -93,42 +98,85 @@ fn rows_of_a_new_kind_are_found() {
     }
 }
 
+/// A row that is far from those that were built: their components are near each other.
+fn far(model: &mut Model) -> Vec<u8> {
+    let middles = [0, 160].into_iter().cycle().take(SHAPE.dimension as usize);
+    middles
+        .map(|middle| middle + model.below(50) as u8)
+        .collect()
+}
+
+/// Of 200 nearest neighbours of such rows, those that are found.
+fn found_of_far(writer: &Writer, model: &mut Model) -> usize {
+    let queries: Vec<Vec<u8>> = (0..20).map(|_| far(model)).collect();
+    let options = SearchOptions {
+        effort: Effort::ListSize(50),
+        ..SearchOptions::nearest(10)
+    };
+    let bytes = queries.concat();
+    let asked = Queries::new(&bytes, SHAPE);
+    let answers = writer.index().search(&asked, &options).unwrap();
+    let each = queries.iter().zip(answers.distances.chunks(10));
+    let found = each.map(|(query, own)| {
+        let nearest = model.nearest(query, 10);
+        own.iter().filter(|own| **own <= nearest[9]).count()
+    });
+    found.sum()
+}
+
 fn rows_of_a_new_kind(delta: DeltaSpec) {
     let (dir, mut model) = built(delta, 62);
     let writer = opened(dir.path());
-    // Components of what was built are near each other, those of these are not.
-    let far = |model: &mut Model| -> Vec<u8> {
-        let middles = [0, 160].into_iter().cycle().take(SHAPE.dimension as usize);
-        middles
-            .map(|middle| middle + model.below(50) as u8)
-            .collect()
-    };
     let rows = (0..300).map(|_| far(&mut model)).collect();
     insert(&writer, &mut model, rows, 1);
     for flushed in [false, true] {
         if flushed {
             writer.flush(&NoProgress).unwrap();
         }
-        let queries: Vec<Vec<u8>> = (0..20).map(|_| far(&mut model)).collect();
-        let options = SearchOptions {
-            effort: Effort::ListSize(50),
-            ..SearchOptions::nearest(10)
-        };
-        let bytes = queries.concat();
-        let answers = writer
-            .index()
-            .search(&Queries::new(&bytes, SHAPE), &options);
-        let answers = answers.unwrap();
-        let mut found = 0;
-        for (query, own) in queries.iter().zip(answers.distances.chunks(10)) {
-            let nearest = model.nearest(query, 10);
-            found += own.iter().filter(|own| **own <= nearest[9]).count();
-        }
+        let found = found_of_far(&writer, &mut model);
         assert!(
             found >= 195,
             "{delta:?}: {found} of 200, flushed: {flushed}"
         );
     }
+}
+
+#[test]
+fn rows_that_are_linked_beside_a_flush_name_those_that_it_puts_in() {
+    let (dir, mut model) = built(DeltaSpec::Linked, 63);
+    let writer = opened(dir.path());
+    let (first, second): (Vec<_>, Vec<_>) = (
+        (0..200).map(|_| far(&mut model)).collect(),
+        (0..100).map(|_| far(&mut model)).collect(),
+    );
+    insert(&writer, &mut model, first, 10);
+    let gate = Gate::default();
+    scope(|threads| {
+        let flushed = threads.spawn(|| writer.flush(&gate).unwrap());
+        Gate::wait(&gate.is_there);
+        insert(&writer, &mut model, second, 10);
+        gate.is_open.store(true, Ordering::Release);
+        flushed.join().unwrap();
+    });
+    let work = writer.changes().unwrap().work;
+    assert_eq!((work.linked, work.patches), (300, 1));
+    writer.flush(&NoProgress).unwrap();
+    assert_eq!(writer.changes().unwrap().work.patches, 2);
+    let (nodes, segment) = (ROWS as u32 + 200..ROWS as u32 + 300, entry(&writer));
+    let source = Source {
+        vfs: &pageway_store::OsVfs,
+        dir: dir.path(),
+        segment: &segment,
+    };
+    let nodes: Vec<NodeId> = nodes.map(NodeId).collect();
+    let (mut fresh, mut all) = (0, 0);
+    let visit = &mut |_: usize, list: &[NodeId]| {
+        all += list.len();
+        fresh += list.iter().filter(|node| node.0 >= ROWS as u32).count();
+    };
+    list_reader(source).unwrap().lists(&nodes, visit).unwrap();
+    assert!(10 * fresh >= 9 * all, "{fresh} of {all}");
+    assert!(found_of_far(&writer, &mut model) >= 195);
 }
 
 #[test]
