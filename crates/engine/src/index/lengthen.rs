@@ -17,9 +17,9 @@ const LEFT_OUT: f32 = 0.05;
 /// calibration says.
 const LEAST: u32 = 200;
 /// The list to compare with is at least so many times as long as those that find enough.
-const FARTHER: u32 = 3;
+const FARTHER: u32 = 2;
 /// First and largest multiple of the calibrated misses that lists allow for.
-const TIMES: (f32, f32) = (1.4, 16.0);
+const TIMES: (f32, f32) = (1.5, 16.0);
 /// Factor from one multiple to the next, and from one list to the next.
 const GROWTH: f32 = 1.4;
 /// Standard errors of what a sample misses that are allowed for where lists are shorter than those
@@ -141,25 +141,20 @@ impl<'m> Margins<'m> {
         }
     }
 
-    /// The next longer lists: those of the calibration for more misses, the usual ones among them,
+    /// The next longer lists: those with the usual margin, those of the calibration for more misses,
     /// then of one size; `None` if memory has none.
     fn longer(&mut self, (before, list_size): (Lists, u32)) -> Option<Lists> {
         if let Lists::Calibrated(misses) = before {
             let own = self.places(misses);
-            let is_less = own < self.usual;
+            if own < self.usual {
+                return Some(Lists::Calibrated(Misses::Unknown));
+            }
             while self.times <= TIMES.1 {
                 let more = Misses::Times(self.times);
-                let next = self.places(more);
-                if is_less && next >= self.usual {
-                    break;
-                }
                 self.times *= GROWTH;
-                if next > own {
+                if self.places(more) > own {
                     return Some(Lists::Calibrated(more));
                 }
-            }
-            if is_less {
-                return Some(Lists::Calibrated(Misses::Unknown));
             }
         }
         let wished = (list_size as f32 * GROWTH).ceil() as u32;

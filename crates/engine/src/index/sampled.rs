@@ -23,7 +23,7 @@ use crate::options::{Answers, Effort, Queries, SearchOptions};
 /// Queries of a call of which a sample is taken, at least.
 const LEAST_QUERIES: usize = 256;
 /// One query in so many is in the sample, within the bounds of `SAMPLE`.
-const ONE_IN: usize = 8;
+const ONE_IN: usize = 16;
 const SAMPLE: (usize, usize) = (32, 256);
 /// Neighbours that tell that queries miss no more than those of the calibration, at least. With
 /// fewer the nearest one tells only whether queries are unlike.
