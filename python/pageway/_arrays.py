@@ -48,7 +48,8 @@ def as_vectors(source: Any, name: str) -> npt.NDArray[Any]:
     float32, float16, uint8, int8 in C order      itself: no copy, also when memory-mapped
     the same with other strides or byte order     a copy in C order
     elements of two bytes without a type (V2)     itself, as bf16: what ml_dtypes writes to .npy
-    float64, bfloat16                             a float32 copy, rounded to nearest
+    float64, bfloat16                             a float32 copy, rounded to nearest; what it does
+                                                  not hold is refused
     bool                                          a copy of bits, eight in a byte
     elements of one byte without a type (V1)      itself, as bytes of eight bits
     a fixed-size list of Arrow without nulls      its values, no copy in one chunk
@@ -132,7 +133,7 @@ def cast_to(source: Any, wished: np.dtype[Any], name: str) -> npt.NDArray[Any]:
     if array.ndim != 2 or array.dtype == wished or not is_number:
         return as_vectors(array, name)
     with np.errstate(invalid="ignore"):
-        converted = cast(array, wished)
+        converted = cast(array, wished, name)
     if not (is_float(array.dtype) and is_float(wished)):
         wrong = np.argwhere(numbers(converted) != numbers(array))
         if len(wrong):
@@ -224,7 +225,7 @@ def _narrowed(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
             f"{name}: an index holds float32, float16, bfloat16, uint8, int8 or bool, not {array.dtype}; "
             "convert the numbers to the one you mean, or give it as dtype="
         )
-    return cast(array, np.dtype(np.float32))
+    return cast(array, np.dtype(np.float32), name)
 
 
 def _as_bits(
@@ -275,9 +276,9 @@ def _cast_rows(
     array: npt.NDArray[Any], name: str, dtype: np.dtype[Any], from_list: bool
 ) -> npt.NDArray[Any]:
     if is_float(array.dtype) and is_float(dtype):
-        return cast(array, dtype)
+        return cast(array, dtype, name)
     if from_list and array.dtype.kind in "iu":
-        exact = cast(array, dtype)
+        exact = cast(array, dtype, name)
         if np.array_equal(numbers(exact), array):
             return exact
     raise InvalidInputError(

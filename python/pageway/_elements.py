@@ -60,12 +60,42 @@ def as_element(dtype: Any) -> str:
         raise InvalidInputError(f"dtype is {dtype!r}: an index holds {known}") from None
 
 
-def cast(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """`array` as `dtype`; what overflows becomes infinite, and the engine names its row."""
-    with np.errstate(over="ignore"):
-        if dtype == BF16:
-            return _upper_halves(numbers(array).astype("<f4", order="C"))
-        return numbers(array).astype(dtype, order="C")
+def cast(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str = "vectors") -> npt.NDArray[Any]:
+    """`array` of shape ``(n, d)`` or ``(d,)`` as `dtype`, rounded to nearest.
+
+    Finite numbers that `dtype` does not hold are refused by their place. The processor tells of
+    them while it rounds, so that others cost no pass.
+    """
+    given = numbers(array)
+    try:
+        with np.errstate(over="raise"):
+            rounded = _rounded(given, dtype)
+        if dtype != BF16 or not ((rounded.view("<u2") & 0x7FFF) == 0x7F80).any():
+            return rounded
+    except FloatingPointError:
+        with np.errstate(over="ignore"):
+            rounded = _rounded(given, dtype)
+    _refuse_overflow(given, rounded, name)
+    return rounded
+
+
+def _refuse_overflow(
+    given: npt.NDArray[Any], rounded: npt.NDArray[Any], name: str
+) -> None:
+    beyond = np.argwhere(np.isfinite(given) & ~np.isfinite(numbers(rounded)))
+    if len(beyond):
+        *row, component = (int(at) for at in beyond[0])
+        where = f"row {row[0]}, component {component}" if row else f"component {component}"
+        number = given[(*row, component)]
+        raise InvalidInputError(
+            f"{name}: {where} is {number}, which {name_of(rounded.dtype)} cannot hold"
+        )
+
+
+def _rounded(floats: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    if dtype != BF16:
+        return floats.astype(dtype, order="C")
+    return _upper_halves(floats.astype("<f4", order="C"))
 
 
 def _upper_halves(floats: npt.NDArray[Any]) -> npt.NDArray[Any]:

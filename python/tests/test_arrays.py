@@ -1,5 +1,6 @@
 """What callers may pass as vectors, queries and ids, and what is copied."""
 
+import re
 import sys
 import types
 
@@ -114,7 +115,30 @@ def test_float64_is_rounded_to_float32():
     array = as_vectors(wide, "data")
     assert array.dtype == np.float32
     np.testing.assert_array_equal(array, wide.astype(np.float32))
-    assert np.isinf(as_vectors(np.array([[1e300]]), "data")).all()
+    kept = as_vectors(np.array([[np.inf, np.nan]]), "data")
+    assert np.isinf(kept[0, 0]) and np.isnan(kept[0, 1])
+
+
+@pytest.mark.parametrize(
+    "dtype, number", [(np.float32, 1e300), (np.float16, 7e4), ("bfloat16", 3.4e38)]
+)
+def test_what_the_narrower_type_cannot_hold_is_named(dtype, number):
+    wide = np.zeros((9, 6))
+    wide[4, 2] = -number
+    name = dtype if dtype == "bfloat16" else np.dtype(dtype).name
+    words = f"row 4, component 2 is {re.escape(str(-number))}, which {name} cannot hold"
+    with pytest.raises(pageway.InvalidInputError, match=f"data: {words}"):
+        as_source(wide, "data", dtype)
+    with pytest.raises(pageway.InvalidInputError, match=f"data: {words}"):
+        as_source(wide[:, ::-1][:, ::-1], "data", dtype)
+    wide[4, 2] = -np.inf
+    as_source(wide, "data", dtype)
+
+
+def test_a_query_that_float32_cannot_hold_is_named():
+    for query in (np.array([0, 1e300]), [0, 1e300]):
+        with pytest.raises(pageway.InvalidInputError, match="queries: component 1 is 1e.300, which"):
+            as_queries(query, 2, np.dtype(np.float32))
 
 
 @pytest.mark.parametrize(

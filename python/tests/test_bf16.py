@@ -16,11 +16,15 @@ def test_rounding_is_to_nearest_even_and_keeps_what_is_no_number():
         0x3F808000: 0x3F80,  # a tie, to even
         0x3F818000: 0x3F82,
         0x3F808001: 0x3F81,
-        0x7F7FFFFF: 0x7F80,  # beyond the largest
         0x80000001: 0x8000,
     }
     given = np.array(list(cases), "<u4").view("<f4")
     assert cast(given, BF16).view("<u2").tolist() == list(cases.values())
+    infinite = np.array([0x7F800000, 0xFF800000], "<u4").view("<f4")
+    assert cast(infinite, BF16).view("<u2").tolist() == [0x7F80, 0xFF80]
+    largest = np.array([0x7F7FFFFF], "<u4").view("<f4")
+    with pytest.raises(pageway.InvalidInputError, match="component 0 is 3.4.*bfloat16 cannot"):
+        cast(largest, BF16)
     nothing = np.array([0x7FFFFFFF, 0xFF800001], "<u4").view("<f4")
     assert np.isnan(numbers(cast(nothing, BF16))).all()
     every = np.arange(0x7F80, dtype="<u2").view(BF16)
