@@ -30,7 +30,7 @@ __all__ = [
 #: bool for each id, from 0 on, or bytes: ids as a Roaring bitmap of 32 bits in its portable format.
 Filter = Union[str, bytes, Mapping[str, Any], Iterable[Union[bool, int, str, UUID]]]
 
-#: Attributes of rows: a file of JSON lines, Parquet or CSV, a table, or a mapping per row.
+#: Attributes of rows: JSON lines, Parquet, Arrow, Lance or CSV, a table, or a mapping per row.
 Attributes = Union[PathLike, Iterable[Optional[Mapping[str, Any]]], Any]
 
 
@@ -53,10 +53,25 @@ def as_documents(
             return path if lines is None else lines
         rows = objects_of(path)
     if rows is None:
-        rows = iter(attributes)
+        rows = _mappings(attributes)
     elif beside is not None:
         rows = _without(rows, *beside)
     return [_document(row, given) for row, given in enumerate(rows)]
+
+
+def _mappings(attributes: Any) -> Rows:
+    """A mapping per row of what is no table."""
+    kind = type(attributes).__name__
+    if isinstance(attributes, Mapping):
+        raise InvalidInputError(
+            f"attributes: is one {kind}; give a mapping per row, or columns as a frame of pandas or "
+            "polars"
+        )
+    if not isinstance(attributes, Iterable):
+        raise InvalidInputError(
+            f"attributes: come as a mapping per row, a table or a file, not as {kind}"
+        )
+    return iter(attributes)
 
 
 def _without(rows: Rows, column: Optional[str], id_column: Optional[str]) -> Rows:
@@ -96,6 +111,8 @@ def _as_json(value: Any, where: str) -> str:
         if words.startswith("Out of range float"):
             words = "NaN and infinity are no values of JSON; leave the field out, or give None"
         raise InvalidInputError(f"{where}: {words}") from None
+    except RecursionError:
+        raise InvalidInputError(f"{where}: lists or mappings are nested too deeply") from None
 
 
 def as_schema(schema: Optional[Schema]) -> Optional[str]:

@@ -139,9 +139,10 @@ def build(
         queries are unlike the vectors (text that asks for images); rows of `data` by default.
     attributes : path, table or iterable of mapping, optional
         Attributes of the rows, to filter by, in the order of the rows: a file of JSON lines, a mapping
-        per row (None for a row without), or columns: a frame of pandas or polars, a table of Arrow,
-        ``.parquet``, ``.csv`` or ``.tsv``, without what is missing; or a sparse matrix of rows and tags, of
-        scipy or ``.spmat``, whose columns become the list ``tags``. JSON lines, ``.csv`` and ``.tsv``
+        per row (None for a row without), or columns: a frame of pandas or polars, a table or data set of
+        Arrow, ``.parquet`` or a directory of such files, ``.arrow``, ``.lance``, ``.csv`` or ``.tsv``,
+        without what is missing; or a sparse matrix of rows and tags, of scipy or ``.spmat``, whose
+        columns become the list ``tags``. JSON lines, ``.csv`` and ``.tsv``
         may be packed, ``.gz``. Where it is `data`, vectors and the `id_column` are no attributes. All
         but JSON lines that are not packed are held as JSON in memory.
     schema : mapping of str to str, or path, optional

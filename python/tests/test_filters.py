@@ -219,6 +219,57 @@ def test_tables_are_rows(tmp_path, vectors):
             assert found == TABLE, type(table)
 
 
+def files_and_data_sets(folder):
+    """The same table as files of other kinds, as directories, and as open data sets."""
+    import pyarrow
+    import pyarrow.dataset
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    table = pyarrow.Table.from_pylist(TABLE)
+    for name in ("rows.feather", "rows.arrow"):
+        pyarrow.feather.write_feather(table, folder / name)
+        yield folder / name
+    for name in ("parts", "parts.parquet"):
+        (folder / name).mkdir()
+        pyarrow.parquet.write_table(table[:2], folder / name / "0.parquet")
+        pyarrow.parquet.write_table(table[2:], folder / name / "1.parquet")
+        yield folder / name
+    yield pyarrow.dataset.dataset(folder / "parts")
+    lance = pytest.importorskip("lance", reason="pylance is not installed")
+    own = lance.write_dataset(table, str(folder / "rows.lance"))
+    yield folder / "rows.lance"
+    yield own
+
+
+def test_what_holds_vectors_holds_attributes(tmp_path, vectors):
+    pytest.importorskip("pyarrow")
+    for at, source in enumerate(files_and_data_sets(tmp_path)):
+        with pageway.build(tmp_path / f"{at}.index", vectors[:3], attributes=source) as index:
+            assert [row.attributes for row in index.rows([0, 1, 2])] == TABLE, source
+
+
+def test_what_holds_no_attributes_is_refused_in_words(tmp_path, vectors):
+    np.save(tmp_path / "x.npy", vectors)
+    (tmp_path / "empty").mkdir()
+    deep = "[" * 100_000
+    (tmp_path / "deep.jsonl.gz").write_bytes(gzip.compress(b"\n".join([b"{}", b"{}", deep.encode()])))
+    nested = []
+    for _ in range(100_000):
+        nested = [nested]
+    cases = [
+        (5, "not as int"),
+        ({"year": [1, 2, 3]}, "is one dict; give a mapping per row"),
+        (tmp_path / "x.npy", "is a file of vectors"),
+        (tmp_path / "empty", "without Parquet files"),
+        ([{}, {"a": nested}, {}], "row 1.*nested too deeply"),
+        (tmp_path / "deep.jsonl.gz", "row 2|line 3|deep"),
+    ]
+    for source, words in cases:
+        with pytest.raises(pageway.InvalidInputError, match=words):
+            pageway.build(tmp_path / "no.index", vectors[:3], attributes=source)
+
+
 def test_packed_lines_are_attributes(tmp_path, vectors):
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress("\n".join(json.dumps(row) for row in [*TABLE, {}]).encode()))

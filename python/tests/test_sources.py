@@ -322,6 +322,12 @@ def test_json_lines(tmp_path):
     assert sum(len(batch.vectors) for batch in pageway.read_json_lines(tmp_path / "a.jsonl")) == 300
 
 
+def test_lines_that_are_nested_too_deeply_are_named(tmp_path):
+    (tmp_path / "a.jsonl").write_text("[1, 2]\n" + "[" * 100_000 + "\n")
+    with pytest.raises(pageway.InvalidInputError, match="a.jsonl, line 2: .*nested too deeply"):
+        pageway.build(tmp_path / "i", tmp_path / "a.jsonl", memory="2MB")
+
+
 def test_damaged_gzip_is_named(tmp_path):
     whole = gzip.compress(b"[1, 2]\n" * 500)
     flipped = bytearray(whole)
@@ -409,6 +415,12 @@ class TestLance:
         pageway.build(tmp_path / "open", data, column="emb", memory="2MB").close()
         with pytest.raises(pageway.InvalidInputError, match="emb"):
             pageway.read_lance(name, column="absent")
+        (tmp_path / "empty.lance").mkdir()
+        with pytest.raises(pageway.InvalidInputError, match="empty.lance: cannot be read as Lance"):
+            pageway.build(tmp_path / "no", tmp_path / "empty.lance")
+        for missing in (lambda: pageway.read_lance("no.lance"), lambda: pageway.build("i", "no.lance")):
+            with pytest.raises(pageway.NotFoundError, match="no.lance: no such data set"):
+                missing()
 
 
 class FakePoint:

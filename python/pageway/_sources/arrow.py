@@ -199,6 +199,17 @@ def from_parquet(
     return Batches(read, name, count)
 
 
+def lance_dataset(path: str) -> Any:
+    """A data set of Lance, opened."""
+    lance = library("lance", path)
+    if "://" not in path and not os.path.isdir(path):
+        raise NotFoundError(f"{path}: no such data set", filename=path)
+    try:
+        return lance.dataset(path)
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"{path}: cannot be read as Lance: {error}") from error
+
+
 def parquet_batches(path: str) -> Iterator[Any]:
     """Record batches of all columns of a file."""
     file = _parquet_file(library("pyarrow.parquet", path), path)
@@ -252,22 +263,27 @@ def is_parquet(path: str) -> bool:
 
 def from_ipc(path: str, column: Optional[str], id_column: Optional[str]) -> Batches:
     """An Arrow file (Feather), a record batch at a time."""
+    columns = Columns(_ipc_file(path).schema, path, column, id_column)
+    return Batches(lambda: stream(ipc_batches(path), columns), path)
+
+
+def ipc_batches(path: str) -> Iterator[Any]:
+    """Record batches of all columns of an Arrow file."""
+    file = _ipc_file(path)
+    return (file.get_batch(place) for place in range(file.num_record_batches))
+
+
+def is_ipc(path: str) -> bool:
+    """Whether the name says an Arrow file."""
+    return path.lower().endswith((".arrow", ".feather", ".ipc"))
+
+
+def _ipc_file(path: str) -> Any:
     ipc = library("pyarrow.ipc", path)
     arrow = library("pyarrow", path)
-
-    def opened() -> Any:
-        try:
-            return ipc.open_file(arrow.OSFile(path, "rb"))
-        except FileNotFoundError as error:
-            raise NotFoundError(f"{path}: no such file") from error
-        except (OSError, ValueError) as error:
-            raise InvalidInputError(f"{path}: cannot be read as an Arrow file: {error}") from error
-
-    columns = Columns(opened().schema, path, column, id_column)
-
-    def read() -> Iterator[Batch]:
-        file = opened()
-        parts = (file.get_batch(place) for place in range(file.num_record_batches))
-        return stream(parts, columns)
-
-    return Batches(read, path)
+    try:
+        return ipc.open_file(arrow.OSFile(path, "rb"))
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{path}: no such file") from error
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"{path}: cannot be read as an Arrow file: {error}") from error

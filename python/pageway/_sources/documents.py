@@ -1,5 +1,5 @@
-"""Attributes of rows out of tables: frames, Arrow, Parquet and CSV, sparse matrices of tags; a mapping
-per row."""
+"""Attributes of rows out of tables: frames, Arrow, Parquet, Lance and CSV, sparse matrices of tags; a
+mapping per row."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ from .packed import opened
 
 Rows = Iterator[Mapping[str, Any]]
 
+#: Extensions of files that hold vectors and no attributes.
+_OF_VECTORS = (
+    *(".npy", ".fbin", ".f16bin", ".bf16bin", ".u8bin", ".i8bin", ".bitbin", ".bin"),
+    *(".fvecs", ".bvecs", ".h5", ".hdf5"),
+)
+
 
 def rows_of(source: Any, name: str) -> Optional[Rows]:
     """A mapping per row, without what is missing; None for what is no table."""
@@ -32,6 +38,8 @@ def rows_of(source: Any, name: str) -> Optional[Rows]:
         return _of_batches(source.to_batches(BATCH_ROWS_MAX))
     if module == "pyarrow" and kind == "RecordBatch":
         return _of_batches([source])
+    if module in ("pyarrow", "lance") and kind.endswith("Dataset"):
+        return _of_batches(source.to_batches())
     if spmat.is_matrix(source):
         return spmat.tags_of(source, name)
     if hasattr(source, "__arrow_c_stream__"):
@@ -42,12 +50,24 @@ def rows_of(source: Any, name: str) -> Optional[Rows]:
 
 def _of_path(path: str) -> Optional[Rows]:
     lower = path.lower()
+    if lower.endswith(".lance"):
+        return _of_batches(arrow.lance_dataset(path).to_batches())
+    if os.path.isdir(path):
+        files = arrow.parquet_files(path)
+        return _of_batches(batch for file in files for batch in arrow.parquet_batches(file))
     if arrow.is_parquet(path):
         return _of_batches(arrow.parquet_batches(path))
+    if arrow.is_ipc(path):
+        return _of_batches(arrow.ipc_batches(path))
     if lower.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
         return _of_csv(path)
     if lower.endswith(".spmat"):
         return spmat.tags_in(path)
+    if lower.endswith(_OF_VECTORS):
+        raise InvalidInputError(
+            f"attributes: {path} is a file of vectors; they come as JSON lines, Parquet, Arrow, Lance, "
+            "CSV or .spmat"
+        )
     return None
 
 
@@ -119,7 +139,7 @@ def _kind(cell: str) -> str:
         return "text"
     try:
         value = json.loads(cell, parse_constant=_refused)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "text"
     if isinstance(value, int):
         return "integer" if -(2**63) <= value < 2**63 and str(value) == cell else "text"

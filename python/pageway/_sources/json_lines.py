@@ -58,6 +58,8 @@ def _value(line: bytes, place: str) -> Any:
         return json.loads(line)
     except ValueError as error:
         raise InvalidInputError(f"{place}: no JSON: {error}") from error
+    except RecursionError:
+        raise InvalidInputError(f"{place}: lists or objects are nested too deeply") from None
 
 
 class _Lines:

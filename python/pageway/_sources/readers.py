@@ -7,7 +7,7 @@ from typing import Any, List, Optional, Sequence, Union
 
 from .._paths import PathLike, as_path
 from . import arrow, hdf5, json_lines, qdrant
-from .batches import Batches, library
+from .batches import Batches
 
 __all__ = ["read_hdf5", "read_json_lines", "read_lance", "read_parquet", "read_qdrant"]
 
@@ -127,13 +127,13 @@ def read_lance(
 
     Raises
     ------
-    InvalidInputError
-        No such column; the sentence names those that there are.
+    NotFoundError, InvalidInputError
+        No data set, or no such column; the sentence names those that there are.
     UnsupportedError
         pylance is not installed.
     """
     name = as_path(path)
-    return arrow.from_dataset(library("lance", name).dataset(name), name, column, id_column)
+    return arrow.from_dataset(arrow.lance_dataset(name), name, column, id_column)
 
 
 def read_qdrant(client: Any, collection: str, vector: Optional[str] = None) -> Batches:

@@ -108,7 +108,7 @@ def of_path(path: str, column: Optional[str], id_column: Optional[str]) -> Any:
     lower = path.lower()
     if arrow.is_parquet(path) and not os.path.isdir(path):
         return arrow.from_parquet([path], column, id_column)
-    if lower.endswith((".arrow", ".feather", ".ipc")):
+    if arrow.is_ipc(path):
         return arrow.from_ipc(path, column, id_column)
     if lower.endswith((".hdf5", ".h5")):
         if id_column is not None:
@@ -117,8 +117,7 @@ def of_path(path: str, column: Optional[str], id_column: Optional[str]) -> Any:
     if json_lines.is_json_lines(path):
         return json_lines.from_json_lines(path, column, id_column)
     if lower.endswith(".lance"):
-        data = library("lance", path).dataset(path)
-        return arrow.from_dataset(data, path, column, id_column)
+        return arrow.from_dataset(arrow.lance_dataset(path), path, column, id_column)
     if os.path.isdir(path):
         return arrow.from_parquet(arrow.parquet_files(path), column, id_column)
     return path
