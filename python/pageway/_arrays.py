@@ -185,7 +185,8 @@ def _is_arrow_list(source: Any) -> bool:
 
 def _from_arrow(source: Any, name: str) -> npt.NDArray[Any]:
     if source.null_count:
-        raise InvalidInputError(f"{name}: {source.null_count} of the Arrow lists are null")
+        row = int(np.flatnonzero(np.asarray(source.is_null()))[0])
+        raise InvalidInputError(f"{name}: row {row} is null; leave rows without a vector out")
     chunks = list(source.chunks) if hasattr(source, "chunks") else [source]
     parts = [np.asarray(chunk.flatten()) for chunk in chunks]
     values = parts[0] if len(parts) == 1 else np.concatenate(parts or [np.empty(0, np.float32)])

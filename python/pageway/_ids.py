@@ -40,6 +40,15 @@ def as_ids(source: Any) -> npt.NDArray[np.uint64]:
     return np.ascontiguousarray(array, dtype=np.uint64)
 
 
+def are_keys(source: Any) -> bool:
+    """Whether `source`, of shape ``(n,)``, holds whole numbers, texts or UUIDs alone."""
+    items = _listed(source)
+    if not items:
+        return np.asarray(source).dtype.kind in "iu"
+    kinds = (int, np.integer, str, UUID)
+    return all(isinstance(item, kinds) and not isinstance(item, bool) for item in items)
+
+
 def _name(row: int, item: Any) -> str:
     """The name of a row."""
     if not isinstance(item, (str, UUID)):

@@ -49,6 +49,9 @@ class ArrowList:
     def flatten(self):
         return self.values.reshape(-1)
 
+    def is_null(self):
+        return np.arange(len(self.values)) >= len(self.values) - self.null_count
+
 
 class ArrowChunks(ArrowList):
     """What a column of several such arrays looks like."""
@@ -154,7 +157,7 @@ def test_a_query_that_float32_cannot_hold_is_named():
         ([["a", "b"]], "not <U1"),
         (object(), "does not hold|cannot read|shape"),
         (np.ma.masked_greater(ROWS, 55), "4 values are masked; fill them"),
-        (ArrowList(ROWS, null_count=2), "2 of the Arrow lists are null"),
+        (ArrowList(ROWS, null_count=2), "row 10 is null"),
     ],
 )
 def test_what_is_no_set_of_vectors_is_refused(source, words):

@@ -48,6 +48,61 @@ def table(**columns):
     return pa.table({"id": IDS, "emb": vectors, "text": [f"t{row}" for row in range(300)], **columns})
 
 
+NAMES = [f"r{row}" for row in range(300)]
+UUIDS = [uuid.UUID(int=row * 7 + 5) for row in range(300)]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [NAMES, np.array(NAMES), np.array(NAMES, object), UUIDS, np.array(UUIDS, object)],
+    ids=["list", "array", "objects", "uuids", "array-of-uuids"],
+)
+def test_names_in_pairs(tmp_path, names):
+    def pairs():
+        return ((names[start : start + 70], ROWS[start : start + 70]) for start in range(0, 300, 70))
+
+    for at, data in enumerate([pairs(), list(pairs())]):
+        with pageway.build(tmp_path / f"{at}", data, memory="2MB") as index:
+            assert index.search(ROWS[77], k=1).ids.tolist() == [str(names[77])]
+    with pageway.create(tmp_path / "new", dimension=ROWS.shape[1]) as index:
+        assert index.insert(pairs()).inserted == 300
+        assert index.search(ROWS[77], k=1).ids.tolist() == [str(names[77])]
+
+
+def test_a_pair_with_names_and_numbers_is_refused(tmp_path):
+    with pytest.raises(pageway.InvalidInputError, match="row 1 is 3, others are names"):
+        pageway.build(tmp_path / "i", iter([(["a", 3], ROWS[:2])]), memory="2MB")
+
+
+def test_a_column_of_uuids_is_names(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    if not hasattr(pa, "uuid"):
+        pytest.skip("this pyarrow has no UUIDs")
+    ids = pa.array([own.bytes for own in UUIDS], pa.uuid())
+    data = table(key=ids)
+    with pageway.build(tmp_path / "i", data, column="emb", id_column="key", memory="2MB") as index:
+        assert index.search(ROWS[77], k=1).ids.tolist() == [str(UUIDS[77])]
+
+
+def test_nulls_are_named_by_row(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    holed, missing = [*rows, [None, 1.0]], [*rows, None]
+    fixed = pa.list_(pa.float32(), 2)
+    for column in (pa.array(holed), pa.array(holed, fixed)):
+        with pytest.raises(pageway.InvalidInputError, match="'v': row 2, component 0 is null"):
+            pageway.build(tmp_path / "i", pa.table({"v": column})[1:], memory="2MB")
+    cases = [
+        (pa.table({"v": pa.array(missing, fixed)}), {}, "'v': row 3 is null"),
+        (pa.chunked_array([pa.array(rows, fixed), pa.array(missing, fixed)]), {}, "row 6 is null"),
+        (pa.table({"x": [1.0, 2.0], "y": [1.0, None]}), {}, "'y': row 1 is null"),
+        (pa.table({"v": rows, "id": [1, 2, None]}), {"id_column": "id"}, "'id': row 2 is null"),
+    ]
+    for data, columns, words in cases:
+        with pytest.raises(pageway.InvalidInputError, match=words):
+            pageway.build(tmp_path / "i", data, memory="2MB", **columns)
+
+
 @pytest.mark.parametrize("held", [entry.HELD_BYTES, 1000], ids=["in-memory", "by-file"])
 class TestIterators:
     @pytest.fixture(autouse=True)

@@ -55,28 +55,39 @@ class Columns:
     def batch(self, record_batch: Any, first_row: int) -> Batch:
         """The rows of a record batch, which begins at `first_row` of all."""
         columns = [record_batch.column(column) for column in self.vectors]
+        names = [f"{self.name}, column {column!r}" for column in self.vectors]
         if self.stacked:
-            vectors = np.column_stack([_numbers(column, self.name) for column in columns])
+            parts = [_values(*pair, first_row) for pair in zip(columns, names)]
+            vectors = np.column_stack(parts)
         else:
-            vectors = list_rows(columns[0], f"{self.name}, column {self.vectors[0]!r}", first_row)
-        ids = None if self.ids is None else _numbers(record_batch.column(self.ids), self.name)
-        return Batch(vectors, ids)
+            vectors = list_rows(columns[0], names[0], first_row)
+        if self.ids is None:
+            return Batch(vectors)
+        name = f"{self.name}, column {self.ids!r}"
+        return Batch(vectors, _values(record_batch.column(self.ids), name, first_row))
 
 
 def list_rows(array: Any, name: str, first_row: int = 0) -> npt.NDArray[Any]:
     """Lists of one length as rows; values are not copied where Arrow need not."""
     array = getattr(array, "storage", array)
     if array.null_count:
-        row = first_row + int(np.flatnonzero(np.asarray(array.is_null()))[0])
+        row = first_row + first_null(array)
         raise InvalidInputError(f"{name}: row {row} is null; leave rows without a vector out")
     if not hasattr(array, "flatten") or not hasattr(array.type, "value_type"):
         raise InvalidInputError(
             f"{name}: holds {array.type}; vectors come as lists of numbers, one per row"
         )
-    values = array.flatten()
+    values, length = array.flatten(), _length(array, name, first_row)
     if values.null_count:
-        raise InvalidInputError(f"{name}: {values.null_count} components are null")
-    return _numbers(values, name).reshape(len(array), _length(array, name, first_row))
+        row, component = divmod(first_null(values), length)
+        raise InvalidInputError(f"{name}: row {first_row + row}, component {component} is null")
+    numbers: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    return numbers.reshape(len(array), length)
+
+
+def first_null(array: Any) -> int:
+    """The place of the first null of an array, or of chunks of one, that has some."""
+    return int(np.flatnonzero(np.asarray(array.is_null()))[0])
 
 
 def _length(array: Any, name: str, first_row: int) -> int:
@@ -97,12 +108,13 @@ def _length(array: Any, name: str, first_row: int) -> int:
     return int(lengths[0])
 
 
-def _numbers(array: Any, name: str) -> npt.NDArray[Any]:
-    """Values of a column; nulls would become floats without a word."""
+def _values(array: Any, name: str, first_row: int) -> Any:
+    """Values of a column, UUIDs as a list; nulls would become floats without a word."""
     if array.null_count:
-        raise InvalidInputError(f"{name}: {array.null_count} values of a column are null")
-    values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
-    return values
+        raise InvalidInputError(f"{name}: row {first_row + first_null(array)} is null")
+    if getattr(array.type, "extension_name", None) == "arrow.uuid":
+        return array.to_pylist()
+    return array.to_numpy(zero_copy_only=False)
 
 
 def _is_list(types: Any, kind: Any) -> bool:

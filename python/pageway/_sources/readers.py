@@ -30,7 +30,7 @@ def read_parquet(
         Column of lists of numbers. By default the only one; or, where there is none, all columns of
         numbers, a component each.
     id_column : str, optional
-        Column of ids: whole numbers from 0 to 2**64 - 2.
+        Column of ids: whole numbers from 0 to 2**64 - 2, or texts or UUIDs, which are names of rows.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def read_lance(
     column : str, optional
         Column of lists of numbers; by default the only one.
     id_column : str, optional
-        Column of ids: whole numbers from 0 to 2**64 - 2.
+        Column of ids, as of `read_parquet`.
 
     Returns
     -------

@@ -8,6 +8,7 @@ from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
 
+from .._ids import are_keys
 from .._paths import as_path, is_path
 from ..errors import InvalidInputError
 from . import arrow, frames, hdf5, json_lines
@@ -189,7 +190,7 @@ def _with_ids(item: Any) -> Optional[Batch]:
     shapes = getattr(vectors, "ndim", 0), np.ndim(ids) if not is_path(ids) else 0
     if shapes != (2, 1) or len(ids) != len(vectors):
         return None
-    return Batch(vectors, ids) if np.asarray(ids).dtype.kind in "iuU" else None
+    return Batch(vectors, ids) if are_keys(ids) else None
 
 
 def apart(batch: Any) -> Tuple[Any, Tuple[Any, Any]]:
