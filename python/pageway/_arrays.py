@@ -159,6 +159,10 @@ def _mapped_file(source: Any, vectors: npt.NDArray[Any]) -> Optional[str]:
 def _as_array(source: Any, name: str) -> npt.NDArray[Any]:
     """Numpy's view of `source`, by the first protocol that fits."""
     source = unmasked(source, name)
+    if is_path(source):
+        raise InvalidInputError(
+            f"{name}: {source!r} is a text or a path: give the numbers, such as numpy.load of a file"
+        )
     try:
         if not hasattr(source, "__array__") and hasattr(source, "__arrow_c_array__"):
             source = import_module("pyarrow").array(source)
@@ -173,6 +177,10 @@ def _as_array(source: Any, name: str) -> npt.NDArray[Any]:
         _name_ragged_row(source, name)
         kind = type(source).__name__
         raise InvalidInputError(f"{name}: cannot read the {kind} as an array: {error}") from error
+    if array.dtype == object and not array.ndim:
+        kind = type(source).__name__
+        words = "; a sparse matrix gives them by toarray()" if hasattr(source, "toarray") else ""
+        raise InvalidInputError(f"{name}: come as an array or a list, not as {kind}{words}")
     return _stacked(array, name) if array.dtype == object else array
 
 
@@ -197,22 +205,41 @@ def _stacked(rows: Any, name: str) -> npt.NDArray[Any]:
     """An array of arrays, as data frames have them, as one array."""
     _name_ragged_row(rows, name)
     try:
-        return np.stack([np.asarray(row) for row in rows])
+        stacked = np.stack([np.asarray(row) for row in rows])
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name}: does not hold numbers: {error}") from error
+    missing = np.argwhere(np.equal(stacked, None)) if stacked.dtype == object else ()
+    if len(missing):
+        words = zip(("row", "component"), missing[0])
+        raise InvalidInputError(f"{name}: {', '.join(f'{word} {at}' for word, at in words)} is None")
+    return stacked
 
 
 def _name_ragged_row(rows: Iterable[Any], name: str) -> None:
-    """Raises when the rows have different lengths, and names the first that does."""
+    """Raises when rows are no vectors or have different lengths, and names the first such row."""
     try:
-        lengths: List[int] = [len(row) for row in rows]
+        listed = list(rows)
     except TypeError:
         return
+    lengths: List[Optional[int]] = [_length(row) for row in listed]
+    if not any(length is not None for length in lengths):
+        return
     for row, length in enumerate(lengths):
+        if length is None:
+            words = f"row {row} is {listed[row]!r}; leave rows without a vector out"
+            raise InvalidInputError(f"{name}: {words}")
         if length != lengths[0]:
             raise InvalidInputError(
                 f"{name}: row {row} has {length} components, the rows before it have {lengths[0]}"
             )
+
+
+def _length(row: Any) -> Optional[int]:
+    """Components of a row; None of what is no row."""
+    try:
+        return len(row)
+    except TypeError:
+        return None
 
 
 def _narrowed(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
@@ -224,7 +251,8 @@ def _narrowed(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if array.dtype.name not in ("float64", "bfloat16"):
         raise InvalidInputError(
             f"{name}: an index holds float32, float16, bfloat16, uint8, int8 or bool, not {array.dtype}; "
-            "convert the numbers to the one you mean, or give it as dtype="
+            "convert the numbers to the one you mean"
+            + (", or give it as dtype=" if array.dtype.kind in "iuf" else "")
         )
     return cast(array, np.dtype(np.float32), name)
 

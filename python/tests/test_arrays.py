@@ -37,6 +37,13 @@ class WithDLPack:
         return self.array.__dlpack_device__()
 
 
+class Sparse:
+    """What matrices of scipy look like to numpy."""
+
+    def toarray(self):
+        return ROWS
+
+
 class ArrowList:
     """What Arrow's fixed-size list arrays look like."""
 
@@ -149,13 +156,22 @@ def test_a_query_that_float32_cannot_hold_is_named():
     [
         (ROWS.astype(np.int64), "not int64"),
         (ROWS > 1, "5 bits do not fill whole bytes"),
-        (ROWS.astype(complex), "not complex128"),
+        (ROWS.astype(np.int64), "or give it as dtype=$"),
+        (ROWS.astype(complex), "not complex128; convert the numbers to the one you mean$"),
         (ROWS[0], r"shape \(5,\)"),
         (ROWS.reshape(2, 6, 5), r"shape \(2, 6, 5\)"),
         (3.0, r"shape \(\)"),
+        (None, "not as NoneType"),
+        ("q.npy", "'q.npy' is a text or a path"),
+        (Sparse(), "not as Sparse; a sparse matrix gives them by toarray"),
+        ([[1.0, 2.0], None, [3.0, 4.0]], "row 1 is None; leave"),
+        ([None, None], "row 0 is None"),
+        (np.array([ROWS[0], None, ROWS[1]], object), "row 1 is None; leave"),
+        ([ROWS[0], float("nan")], "row 1 is nan; leave"),
+        ([[1.0, 2.0], [3.0, None]], "row 1, component 1 is None"),
         ([[1.0, 2.0], [3.0]], "row 1 has 1 components"),
-        ([["a", "b"]], "not <U1"),
-        (object(), "does not hold|cannot read|shape"),
+        ([["a", "b"]], "not <U1; convert the numbers to the one you mean$"),
+        (object(), "not as object"),
         (np.ma.masked_greater(ROWS, 55), "4 values are masked; fill them"),
         (ArrowList(ROWS, null_count=2), "row 10 is null"),
     ],
