@@ -12,11 +12,17 @@ import numpy.typing as npt
 
 from . import _native
 from ._attributes import as_documents, as_schema
-from ._checks import checked_count, checked_number, checked_optional, checked_text
+from ._checks import (
+    checked_count,
+    checked_flag,
+    checked_number,
+    checked_optional,
+    checked_text,
+)
 from ._elements import as_element
 from ._ids import as_keys
 from ._paths import PathLike, as_path, is_path
-from ._progress import Reporting
+from ._progress import Reporting, check_wish
 from ._settings import budgets, design
 from ._sources import as_input
 from ._sources.documents import same_table
@@ -33,6 +39,7 @@ def carry_out(given: Mapping[str, Any], act: Act) -> Tuple[str, Dict[str, Any]]:
     """
     place = as_path(given["path"])
     options = _options(given)
+    check_wish(given["progress"])
     with ExitStack() as stack:
         stack.enter_context(naming(place))
         read = partial(as_input, dtype=given["dtype"], beside=place)
@@ -50,9 +57,19 @@ def carry_out(given: Mapping[str, Any], act: Act) -> Tuple[str, Dict[str, Any]]:
     return text, {"scratch_bytes": vectors.scratch_bytes, "worst_rounding": worst_rounding}
 
 
+def place_of(path: PathLike, data: Any) -> str:
+    """The directory of the index as text; says so where `data` stands in its place."""
+    if is_path(data) and not is_path(path):
+        raise TypeError(
+            f"path must be a str or a pathlib.Path, not {type(path).__name__}: the directory of the "
+            "index comes first, then the vectors, build(path, data)"
+        )
+    return as_path(path)
+
+
 def refuse_to_replace(path: str, overwrite: bool) -> None:
     """Says so where an index stands that nobody said to replace."""
-    if not overwrite and os.path.exists(os.path.join(path, "MANIFEST")):
+    if not checked_flag("overwrite", overwrite) and os.path.exists(os.path.join(path, "MANIFEST")):
         raise ExistsError(
             f"{path}: an index stands here; pass overwrite=True to replace it, or open it with "
             "pageway.open",
@@ -77,9 +94,12 @@ def _options(given: Mapping[str, Any]) -> _native._BuildOptions:
         ),
         "recall": checked_number("recall", given["recall"]),
         "budgets": budgets(given["memory"], given["build_memory"], given["disk"]),
-        "codebook_from": _optional(given["codebook_from"]),
-        "graph_from": _optional(given["graph_from"]),
-        "scratch": {"dir": _optional(given["scratch"]), "resume": bool(given["resume"])},
+        "codebook_from": _optional("codebook_from", given["codebook_from"]),
+        "graph_from": _optional("graph_from", given["graph_from"]),
+        "scratch": {
+            "dir": _optional("scratch", given["scratch"]),
+            "resume": checked_flag("resume", given["resume"]),
+        },
         "threads": checked_count("threads", given["threads"]),
         "segments": {
             "count": checked_count("segments", given["segments"]),
@@ -89,7 +109,7 @@ def _options(given: Mapping[str, Any]) -> _native._BuildOptions:
             "calibration_queries", given["calibration_queries"]
         ),
         "schema": as_schema(given["schema"]),
-        "store": None if store is None else as_element(store),
+        "store": None if store is None else as_element(store, "store"),
     }
 
 
@@ -106,6 +126,6 @@ def _ids(
     return as_keys(ids)
 
 
-def _optional(path: Optional[PathLike]) -> Optional[str]:
+def _optional(name: str, path: Optional[PathLike]) -> Optional[str]:
     """A path as the native build takes it, where there is one."""
-    return None if path is None else as_path(path)
+    return None if path is None else as_path(path, name)

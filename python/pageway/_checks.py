@@ -32,6 +32,13 @@ def checked_text(name: str, value: Any) -> str:
     return value
 
 
+def checked_flag(name: str, value: Any) -> bool:
+    """`value`, which must be a bool; other things that count as true may be slips."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
+
+
 def checked_number(name: str, value: Any) -> float:
     """`value` as a float; the engine checks what it means."""
     if isinstance(value, (str, bytes)):

@@ -47,7 +47,7 @@ def is_float(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" or name_of(dtype) == "bfloat16"
 
 
-def as_element(dtype: Any) -> str:
+def as_element(dtype: Any, name: str = "dtype") -> str:
     """The element type that `dtype` stands for; of bfloat16 its name, or that of any library."""
     if str(dtype).rpartition(".")[2].strip("'>") == "bfloat16":
         return "bf16"
@@ -57,7 +57,7 @@ def as_element(dtype: Any) -> str:
         return ELEMENT_OF[np.dtype(dtype).name]
     except (KeyError, TypeError):
         known = ", ".join(map(name_of, DTYPE_OF.values()))
-        raise InvalidInputError(f"dtype is {dtype!r}: an index holds {known}") from None
+        raise InvalidInputError(f"{name} is {dtype!r}: an index holds {known}") from None
 
 
 def cast(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str = "vectors") -> npt.NDArray[Any]:

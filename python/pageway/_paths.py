@@ -13,8 +13,10 @@ def is_path(source: object) -> bool:
     return isinstance(source, (str, os.PathLike))
 
 
-def as_path(path: PathLike) -> str:
+def as_path(path: PathLike, name: str = "path") -> str:
     """`path` as text, with ``~`` for the directory of the user."""
+    if not is_path(path):
+        raise TypeError(f"{name} must be a str or a pathlib.Path, not {type(path).__name__}")
     return os.fspath(os.path.expanduser(path))
 
 

@@ -7,6 +7,8 @@ import sys
 import time
 from typing import Any, Callable, Optional, TextIO, Tuple, Union
 
+import numpy as np
+
 from ._share import Bar, ShareCallback
 
 LOG = logging.getLogger("pageway")
@@ -101,7 +103,8 @@ class Reporting:
     """
 
     def __init__(self, wish: ProgressWish, what: str = "work") -> None:
-        self._line = ProgressLine() if wish is True else None
+        check_wish(wish)
+        self._line = ProgressLine() if isinstance(wish, (bool, np.bool_)) and wish else None
         self._bar = Bar(wish) if hasattr(wish, "update") else None
         share = ShareCallback(self._bar) if self._bar else wish
         self._share = share if isinstance(share, ShareCallback) else None
@@ -133,6 +136,13 @@ class Reporting:
             self._line.close()
         if self._log:
             self._log.end(kind)
+
+
+def check_wish(wish: ProgressWish) -> None:
+    """Refuses what is neither a bool, nor called, nor a bar; None is False."""
+    known = wish is None or isinstance(wish, (bool, np.bool_, ShareCallback))
+    if not (known or callable(wish) or hasattr(wish, "update")):
+        raise TypeError(f"progress must be a bool, a callable or tqdm, not {wish!r}")
 
 
 class _StageLog:

@@ -9,7 +9,14 @@ from typing import Any, Literal, Mapping, Optional, Tuple, Union
 import numpy as np
 
 from . import _native
-from ._checks import as_memory, checked_count, checked_number, checked_optional, checked_text
+from ._checks import (
+    as_memory,
+    checked_count,
+    checked_flag,
+    checked_number,
+    checked_optional,
+    checked_text,
+)
 from ._paths import PathLike, as_path
 from .errors import InvalidInputError, PagewayWarning
 
@@ -135,7 +142,7 @@ def cache_options(
     """The cache of an index in object storage."""
     if cache is None:
         return None
-    return as_path(cache), as_memory("cache_bytes", size) or "", checked_text("cache_mode", mode)
+    return as_path(cache, "cache"), as_memory("cache_bytes", size) or "", checked_text("cache_mode", mode)
 
 
 def update_options(
@@ -146,7 +153,7 @@ def update_options(
         "memory": as_memory("update_memory", memory),
         "build_memory": None,
         "threads": 1,
-        "salvage": bool(salvage),
+        "salvage": checked_flag("salvage", salvage),
         "latency_target": _optional_number("latency_target", latency_target),
     }
 

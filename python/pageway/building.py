@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _native
 from ._attributes import Attributes, Schema, as_schema
-from ._build import carry_out, refuse_to_replace
+from ._build import carry_out, place_of, refuse_to_replace
 from ._checks import as_memory, checked_count, checked_optional, checked_text
 from ._elements import as_element
 from ._paths import PathLike, as_path
@@ -271,7 +271,7 @@ def build(
     {'kind': 'bnf', 'rounds': 4, 'gain': 0.01}
     """
     given = dict(locals())
-    place = as_path(path)
+    place = place_of(path, data)
     refuse_to_replace(place, overwrite)
     text, beside = carry_out(given, _native.build)
     report = json.loads(text)

@@ -14,7 +14,7 @@ import numpy as np
 from . import _native
 from ._arrays import as_rows, as_vectors_of
 from ._attributes import Attributes, Filter, as_documents, as_fields, as_filter
-from ._checks import checked_text
+from ._checks import checked_flag, checked_text
 from ._elements import DTYPE_OF
 from ._ids import as_keys
 from ._paths import PathLike, as_path
@@ -192,7 +192,7 @@ class Changing:
         ReadOnlyError, NoSpaceError
             As `insert`; the rows before are changed.
         """
-        if overwrite and at is not None:
+        if checked_flag("overwrite", overwrite) and at is not None:
             raise InvalidInputError("overwrite: all attributes go, so there is no path to set at")
         what = "overwrite" if overwrite else "set"
         paths = [] if at is None else [at]
@@ -272,8 +272,9 @@ class Changing:
         ReadOnlyError, NoSpaceError, KeyboardInterrupt
             As `flush`.
         """
+        whole = checked_flag("full", full)
         with Reporting(progress) as callback:
-            return MergeReport(**json.loads(self._native.merge(bool(full), callback)))
+            return MergeReport(**json.loads(self._native.merge(whole, callback)))
 
     def snapshot(self, path: PathLike, *, progress: ProgressWish = False) -> None:
         """Copies the index as it is now into a new directory, while changes go on.

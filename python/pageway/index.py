@@ -15,6 +15,7 @@ import numpy as np
 
 from . import _native
 from ._asynchronous import Asynchronous
+from ._checks import checked_flag
 from ._elements import name_of, shown
 from ._measuring import Measured
 from ._notebook import Notebook
@@ -168,6 +169,10 @@ class Index(Searching, Changing, StoredVectors, Measured, Asynchronous, Notebook
         return len(self._native)
 
     def __enter__(self) -> Index:
+        if self.closed:
+            raise InvalidInputError(
+                f"the index {self.path} is closed; open it again with pageway.open"
+            )
         return self
 
     def __exit__(
@@ -270,6 +275,7 @@ def open(
     sizes = (memory, threads, interleave, k, one_size(list_size, effort), beam)
     options = open_options(*sizes, follow, recent_queries, kept)
     path = as_path(path)
+    writable = checked_flag("writable", writable)
     if writable and is_url(path):
         raise InvalidInputError(f"{path}: an index in object storage is not changed: publish anew")
     if writable:

@@ -64,7 +64,7 @@ def build_step(
     except TypeError as error:
         raise InvalidInputError(f"build_step: {error}") from error
     bound.apply_defaults()
-    own = (as_path(work), str(step))
+    own = (as_path(work, "work"), str(step))
 
     def act(place: str, rows: Any, options: Any, callback: Any) -> Any:
         return _native.build_step(place, rows, options, own, callback)

@@ -40,6 +40,7 @@ BAD_BUILDS = {
     "degree": (ROWS, {"degree": 0}, "degree"),
     "recall": (ROWS, {"recall": 1.5}, "recall"),
     "negative": (ROWS, {"threads": -1}, "threads is -1"),
+    "store": (ROWS, {"store": "float64"}, "store is 'float64': an index holds"),
     "file": ("vectors.xyz", {}, "unknown extension.* .npy .parquet .* .jsonl .*h5"),
     "file of ids": ("truth.ibin", {}, "not vectors.* .npy .parquet .* .jsonl"),
 }
@@ -77,6 +78,8 @@ BAD_SEARCHES = {
     "dimension": (ROWS[0, :5], {}, "have 5 components.* index 24"),
     "type": (ROWS.astype(np.uint8), {}, "uint8"),
     "nan": (broken(1, 2, np.nan), {}, "1"),
+    "none": (None, {}, "queries: come as an array or a list, not as NoneType"),
+    "path": ("q.npy", {}, "queries: 'q.npy' is a text or a path"),
 }
 
 
@@ -112,10 +115,22 @@ def test_arguments_of_a_wrong_type_are_named(tmp_path, index):
         (lambda: index.search(index.vectors(0), timeout="x"), "timeout must be a number"),
         (lambda: index.search(index.vectors(0), tolerance=[1]), "tolerance must be a number"),
         (lambda: index.range(index.vectors(0), "x"), "radius must be a number"),
+        (lambda: pageway.build(b"i", ROWS), "path must be a str or a pathlib.Path, not bytes"),
+        (lambda: pageway.build(None, ROWS), "path must be .* not NoneType$"),
+        (lambda: pageway.build(ROWS, tmp_path / "i"), "path must be .* not ndarray: .*build.path, data"),
+        (lambda: pageway.build(tmp_path / "i", ROWS, scratch=3), "scratch must be a str or"),
+        (lambda: pageway.build(tmp_path / "i", ROWS, overwrite="no"), "overwrite must be True or False"),
+        (lambda: pageway.build(tmp_path / "i", ROWS, resume=0), "resume must be True or False, not 0"),
+        (lambda: pageway.build(tmp_path / "i", ROWS, progress=5), "progress must be a bool, .* not 5"),
+        (lambda: pageway.open(index.path, writable="no"), "writable must be True or False"),
+        (lambda: pageway.open(3), "path must be .* not int"),
+        (lambda: index.verify(progress="yes"), "progress must be a bool"),
     ]
     for call, words in cases:
         with pytest.raises(TypeError, match=words):
             call()
+    assert not any(tmp_path.iterdir())
+    assert index.verify(progress=np.False_).sound and index.verify(progress=None).sound
     with pytest.raises(pageway.InvalidInputError, match="recall is larger"):
         index.search(index.vectors(0), recall=10**400)
     with pytest.raises(pageway.InvalidInputError, match="ids: row 1 is .* is no text"):
@@ -136,6 +151,9 @@ def test_files_are_checked(tmp_path):
         pageway.build(tmp_path / "i", cut)
     with pytest.raises(pageway.NotFoundError, match="none.fbin"):
         pageway.build(tmp_path / "i", tmp_path / "none.fbin")
+    (tmp_path / "flat.faiss").write_bytes(b"IxF2")
+    with pytest.raises(pageway.InvalidInputError, match="flat.faiss: .*'pageway import' takes"):
+        pageway.build(tmp_path / "i", tmp_path / "flat.faiss")
 
 
 def test_kinds_are_classes(tmp_path, built):

@@ -126,6 +126,7 @@ def test_closing(built, queries):
         lambda: index.search(queries[0]),
         index.stats,
         lambda: index.calibration,
+        index.__enter__,
     ):
         with pytest.raises(pageway.InvalidInputError, match="is closed; open it again"):
             use()

@@ -17,6 +17,9 @@ from .batches import Batch, Batches, library
 #: What numpy, DLPack and Arrow arrays have.
 _PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__array_interface__")
 
+#: Extensions of index files of other libraries.
+_OF_OTHERS = (".faiss", ".index", ".hnsw", ".hnswlib")
+
 
 def recognised(
     source: Any, name: str, column: Optional[str] = None, id_column: Optional[str] = None
@@ -121,6 +124,11 @@ def of_path(path: str, column: Optional[str], id_column: Optional[str]) -> Any:
         return arrow.from_dataset(arrow.lance_dataset(path), path, column, id_column)
     if os.path.isdir(path):
         return arrow.from_parquet(arrow.parquet_files(path), column, id_column)
+    if lower.endswith(_OF_OTHERS) and os.path.isfile(path):
+        raise InvalidInputError(
+            f"{path}: is an index file of another library; 'pageway import' takes the vectors out of "
+            "those of faiss, hnswlib and DiskANN"
+        )
     return path
 
 
