@@ -79,6 +79,8 @@ def as_queries(source: Any, dimension: int, dtype: np.dtype[Any]) -> npt.NDArray
 def as_vectors_of(source: Any, dimension: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """New rows of an index, of shape ``(n, d)``: one of shape ``(d,)`` is one row. Types as for
     queries."""
+    if isinstance(source, (list, tuple)) and not source:
+        return np.empty((0, dimension // 8 if dtype == BITS else dimension), dtype)
     rows = _as_rows_of(source, "vectors", dimension, dtype)
     return rows.reshape(-1, rows.shape[-1])
 

@@ -148,7 +148,7 @@ class Changing:
             As `insert`.
         """
         done = self._native.delete(_which(ids, filter), _how_durable(durability))
-        return Acknowledged(**json.loads(done))
+        return self._acknowledged(done)
 
     def set(
         self,
@@ -365,7 +365,7 @@ class Changing:
         what, fields, paths = edit
         wish: _native._EditWish = {"what": what, "fields": fields, "paths": paths}
         done = self._native.edit(_which(*which), wish, _how_durable(durability))
-        return Acknowledged(**json.loads(done))
+        return self._acknowledged(done)
 
     def _put(
         self, vectors: Any, beside: Tuple[Any, Any], upsert: bool, durability: str
@@ -375,7 +375,7 @@ class Changing:
         if any(one is not None for one in beside):
             words = "batches of an iterator or a list bring their own"
             raise InvalidInputError(f"ids and attributes: {words}")
-        total = Acknowledged()
+        total = self._put_batch([], ([], None), upsert, durability)
         for batch in vectors:
             rows, own = apart(batch)
             total = total.plus(self._put_batch(rows, own, upsert, durability))
@@ -390,8 +390,16 @@ class Changing:
         own = None if ids is None else as_keys(ids)
         documents = as_documents([attributes] if isinstance(attributes, Mapping) else attributes)
         how = upsert, _how_durable(durability)
-        done = self._native.put(as_rows(rows), (own, documents), how)
-        return Acknowledged(**json.loads(done))
+        return self._acknowledged(self._native.put(as_rows(rows), (own, documents), how))
+
+    def _acknowledged(self, done: str) -> Acknowledged:
+        """What was done; where that needed no record, how far the log is, and is durable."""
+        own = Acknowledged(**json.loads(done))
+        if own.lsn:
+            return own
+        changes = self.changes
+        lsn, durable = changes["lsn"], changes["durable_lsn"]
+        return own._replace(lsn=lsn, durable=durable >= lsn)
 
 
 def _how_durable(durability: str) -> str:

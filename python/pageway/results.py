@@ -217,7 +217,7 @@ class Acknowledged(NamedTuple):
     lsn : int
         The last record of the log when it was done.
     durable : bool
-        Whether a power cut loses nothing of it any more.
+        Whether a power cut loses nothing of it any more; of a call without rows, nothing of the log.
     """
 
     inserted: int = 0

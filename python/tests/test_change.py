@@ -78,6 +78,22 @@ def test_batches_of_an_iterator_go_in(empty, vectors):
         empty.insert(iter([vectors[:1]]), [1])
 
 
+def test_changes_without_rows_say_how_far_the_log_is(tmp_path, empty, vectors):
+    nothing = [[], iter([]), vectors[:0], iter([vectors[:0]])]
+    put = [lambda rows=rows: empty.insert(rows) for rows in nothing]
+    calls = [*put, lambda: empty.upsert([], []), lambda: empty.delete([])]
+    last = empty.insert(vectors[:5])
+    assert last.durable and last.lsn > 0
+    for call in calls:
+        assert call() == pageway.results.Acknowledged(lsn=last.lsn, durable=True)
+    later = empty.insert(vectors[5:9], durability="deferred")
+    assert not later.durable
+    assert empty.insert([]) == pageway.results.Acknowledged(lsn=later.lsn)
+    assert empty.insert(iter([vectors[9:12], vectors[:0]])).durable
+    with pytest.raises(pageway.InvalidInputError, match="durability"):
+        empty.insert(iter([]), durability="soon")
+
+
 def test_lists_of_batches_and_tables_go_in(empty, vectors):
     pairs = [(np.arange(50), vectors[:50]), (vectors[50:90], np.arange(50, 90), [{"a": 1}] * 40)]
     assert empty.insert(pairs).inserted == 90
