@@ -188,6 +188,16 @@ class TestIterators:
         assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("held", [entry.HELD_BYTES, 1000], ids=["in-memory", "by-file"])
+def test_directories_above_the_index_are_made(tmp_path, monkeypatch, held):
+    monkeypatch.setattr(entry, "HELD_BYTES", held)
+    pageway.build(tmp_path / "a/b/index", iter(pieces()), memory="2MB").close()
+    assert os.listdir(tmp_path / "a/b") == ["index"]
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(pageway.StorageError, match="file"):
+        pageway.build(tmp_path / "file/index", iter(pieces()), memory="2MB")
+
+
 def test_what_went_by_file_is_counted(tmp_path, monkeypatch):
     with pageway.build(tmp_path / "a", iter(pieces()), memory="2MB") as index:
         assert index.build_report["scratch_bytes"] == 0

@@ -12,7 +12,7 @@ from typing import IO, Any, List, Optional, Tuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import NoSpaceError, NotFoundError, StorageError
+from ..errors import NoSpaceError, StorageError
 
 try:
     import fcntl
@@ -27,10 +27,7 @@ class Scratch:
     """Names for files beside `beside`, all removed by `close`; counts the bytes written."""
 
     def __init__(self, beside: str) -> None:
-        directory, name = os.path.split(os.path.abspath(beside))
-        if not os.path.isdir(directory):
-            raise NotFoundError(f"{directory}: no such directory")
-        self.directory = directory
+        self.directory, name = os.path.split(os.path.abspath(beside))
         self.written_bytes = 0
         self._prefix = f".{name}.rows-"
         self._files: List[RowFile] = []
@@ -38,6 +35,7 @@ class Scratch:
 
     def file(self, dtype: "np.dtype[Any]", dimension: Optional[int]) -> "RowFile":
         """A new file of rows, or of single numbers without a `dimension`."""
+        self._make_directory()
         name = f"{self._prefix}{os.getpid()}-{id(self):x}-{len(self._files)}.npy"
         file = RowFile(os.path.join(self.directory, name), dtype, dimension)
         self._files.append(file)
@@ -45,6 +43,7 @@ class Scratch:
 
     def check_space(self, needed_bytes: int) -> None:
         """Refuses what the disk cannot take, before the work."""
+        self._make_directory()
         disk = os.statvfs(self.directory)
         free_bytes = disk.f_bavail * disk.f_frsize
         if needed_bytes > free_bytes:
@@ -59,8 +58,18 @@ class Scratch:
             file.remove()
         self._files = []
 
+    def _make_directory(self) -> None:
+        """Makes the directory where it is missing, as the engine does for an index."""
+        try:
+            os.makedirs(self.directory, exist_ok=True)
+        except OSError as error:
+            words = f"{self.directory}: {error.strerror}"
+            raise StorageError(words, error.errno, self.directory) from error
+
     def _remove_orphans(self) -> None:
         """Files of builds that were killed: those that nobody has locked."""
+        if not os.path.isdir(self.directory):
+            return
         for name in os.listdir(self.directory):
             if name.startswith(self._prefix) and name.endswith(".npy"):
                 _remove_unlocked(os.path.join(self.directory, name))
