@@ -1,6 +1,7 @@
 """The interfaces of other libraries: one program, with theirs and with ours."""
 
 import importlib
+import os
 
 import numpy as np
 import pytest
@@ -127,12 +128,74 @@ def test_faiss_says_what_is_not_there(tmp_path):
         with pytest.raises(pageway.UnsupportedError, match="not there"):
             make()
     (tmp_path / "theirs").write_bytes(b"IxF2")
-    with pytest.raises(pageway.UnsupportedError, match="file of faiss"):
+    with pytest.raises(pageway.UnsupportedError, match="theirs: is a file.*'pageway import'"):
         faiss.read_index(tmp_path / "theirs")
     index = faiss.IndexFlatL2(16)
     index.add(ROWS)
     index.reset()
     assert index.ntotal == 0
+
+
+@pytest.mark.parametrize("stands", ["nothing", "index", "file", "empty directory"])
+def test_saving_takes_the_place_of_what_stands_there(tmp_path, stands):
+    from pageway.compat import faiss
+
+    place, few, all_rows = tmp_path / "my.faiss", faiss.IndexFlatL2(16), faiss.IndexFlatL2(16)
+    few.add(ROWS[:300])
+    all_rows.add(ROWS)
+    reader = None
+    if stands == "index":
+        faiss.write_index(few, str(place))
+        reader = pageway.open(place)
+    elif stands == "file":
+        place.write_bytes(b"IxF2")
+    elif stands == "empty directory":
+        place.mkdir()
+    faiss.write_index(all_rows, str(place))
+    assert faiss.read_index(str(place)).ntotal == 1200 and pageway.verify(place).sound
+    assert os.listdir(tmp_path) == ["my.faiss"]
+    if reader is not None:
+        assert len(reader) == 300
+        assert reader.search(ROWS[299], k=1, list_size=50).ids.tolist() == [299]
+        reader.close()
+
+
+def test_saving_that_fails_leaves_what_stood_there(tmp_path, monkeypatch):
+    from pageway.compat import faiss
+
+    index = faiss.IndexFlatL2(16)
+    index.add(ROWS)
+    place = tmp_path / "my.faiss"
+    faiss.write_index(index, str(place))
+    index.add(ROWS)
+    real, calls = os.rename, []
+
+    def fails_second(source, target):
+        calls.append(target)
+        if len(calls) == 2:
+            raise OSError("the disk is gone")
+        real(source, target)
+
+    monkeypatch.setattr(os, "rename", fails_second)
+    with pytest.raises(OSError, match="the disk is gone"):
+        faiss.write_index(index, str(place))
+    monkeypatch.undo()
+    assert faiss.read_index(str(place)).ntotal == 1200
+    assert os.listdir(tmp_path) == ["my.faiss"]
+
+
+def test_saving_takes_nothing_of_others_away(tmp_path):
+    from pageway.compat import hnswlib
+
+    index = hnswlib.Index("l2", 16)
+    index.init_index(1200)
+    index.add_items(ROWS[:300])
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(pageway.ExistsError, match="'notes.txt' in it: write to another"):
+        index.save_index(str(tmp_path))
+    assert os.listdir(tmp_path) == ["notes.txt"]
+    with pytest.raises(pageway.UnsupportedError, match="notes.txt: is a file.*'pageway import'"):
+        index.load_index(str(tmp_path / "notes.txt"))
 
 
 @pytest.mark.parametrize("which", both("hnswlib"))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .. import building
 from .._settings import Metric
 from .._sources.batches import Batch, Batches, rows_per_batch
-from ..errors import InvalidInputError, PagewayWarning
+from ..errors import ExistsError, InvalidInputError, PagewayWarning, UnsupportedError
 from ..index import Index
 from ..index import open as open_index
 from ..results import Ids
@@ -102,14 +102,27 @@ class Growing:
         return self._index
 
     def save(self, path: str, marks: bytes) -> None:
-        """Writes the index to the directory `path`, with `marks` of the shim beside it."""
-        self.index().close()
-        self._index = None
-        if os.path.isfile(path):
-            os.remove(path)
-        shutil.copytree(os.path.join(self._folder, "index"), path, dirs_exist_ok=True)
-        with open(os.path.join(path, MARKS), "wb") as file:
-            file.write(marks)
+        """Writes the index to the directory `path`, with `marks` of the shim beside it.
+
+        It takes the place of a file or an index there once it is whole; readers of that one keep it.
+        """
+        path = os.path.realpath(path)
+        _refuse_strangers(path)
+        self.index()
+        self.close()
+        folder, name = os.path.split(path)
+        os.makedirs(folder, exist_ok=True)
+        beside = tempfile.mkdtemp(prefix=f".{name}-", dir=folder)
+        try:
+            copy = os.path.join(beside, "index")
+            shutil.copytree(os.path.join(self._folder, "index"), copy)
+            with open(os.path.join(copy, MARKS), "wb") as file:
+                file.write(marks)
+            _sync(copy)
+            _swap(copy, path, os.path.join(beside, "old"))
+        finally:
+            if os.path.lexists(path) or not os.path.lexists(os.path.join(beside, "old")):
+                shutil.rmtree(beside, ignore_errors=True)
 
     @classmethod
     def load(cls, path: str, **settings: Any) -> "Growing":
@@ -158,6 +171,36 @@ class Growing:
             self._index = open_index(path)
 
 
+def _refuse_strangers(path: str) -> None:
+    """Says so where replacing the directory `path` would take away what no shim wrote."""
+    names = os.listdir(path) if os.path.isdir(path) else []
+    own = (MARKS, "MANIFEST", "LOCK")
+    other = next((name for name in names if name not in own and not name.endswith(".pw")), None)
+    if other is not None:
+        words = f"is no index alone, it has {other!r} in it: write to another directory"
+        raise ExistsError(f"{path}: {words}", filename=path)
+
+
+def _sync(folder: str) -> None:
+    """Makes the files of a directory durable."""
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb+") as file:
+            os.fsync(file.fileno())
+
+
+def _swap(new: str, path: str, old: str) -> None:
+    """Puts `new` in the place of `path`, whose files go to `old`, and come back where that fails."""
+    if not os.path.lexists(path):
+        os.rename(new, path)
+        return
+    os.rename(path, old)
+    try:
+        os.rename(new, path)
+    except BaseException:
+        os.rename(old, path)
+        raise
+
+
 #: The file beside an index in which a shim keeps what the index does not say.
 MARKS = "compat.json"
 
@@ -169,3 +212,8 @@ def marks_of(path: str) -> bytes:
             return file.read()
     except FileNotFoundError:
         return b"{}"
+    except NotADirectoryError as error:
+        raise UnsupportedError(
+            f"{path}: is a file, and no index of pageway; 'pageway import' takes the vectors out of files "
+            "of faiss and hnswlib"
+        ) from error

@@ -2,7 +2,7 @@
 
 Left out: ``mark_deleted``, ``filter=`` and ``allow_replace_deleted``, which raise. ``M`` gives half
 the degree of the graph, ``ef_construction`` the list it is built with, ``ef`` the list of a search.
-``save_index`` writes a directory. Adding after a search builds anew at the next one.
+``save_index`` writes a directory, in place of an index or a file there. Adding after a search builds anew at the next one.
 
 >>> from pageway.compat import hnswlib
 >>> index = hnswlib.Index(space="l2", dim=vectors.shape[1])

@@ -26,10 +26,6 @@ def write_index(index: Index, fname: Any) -> None:
 def read_index(fname: Any, io_flags: int = 0) -> Index:
     """Reads what `write_index` wrote, or any index of pageway over float32."""
     path = os.fspath(fname)
-    if os.path.isfile(path):
-        raise UnsupportedError(
-            f"{path}: is a file of faiss itself; take its vectors out with faiss (reconstruct_n), and build an index over them"
-        )
     marks = json.loads(marks_of(path))
     rows = Growing.load(path)
     if rows.metric == "cosine" or rows.dtype != np.float32:
