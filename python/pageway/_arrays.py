@@ -210,10 +210,10 @@ def _stacked(rows: Any, name: str) -> npt.NDArray[Any]:
         stacked = np.stack([np.asarray(row) for row in rows])
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name}: does not hold numbers: {error}") from error
-    missing = np.argwhere(np.equal(stacked, None)) if stacked.dtype == object else ()
-    if len(missing):
-        words = zip(("row", "component"), missing[0])
-        raise InvalidInputError(f"{name}: {', '.join(f'{word} {at}' for word, at in words)} is None")
+    for place, own in np.ndenumerate(stacked) if stacked.dtype == object else ():
+        if own is None:
+            where = ", ".join(f"{word} {at}" for word, at in zip(("row", "component"), place))
+            raise InvalidInputError(f"{name}: {where} is None")
     return stacked
 
 
