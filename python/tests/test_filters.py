@@ -220,7 +220,7 @@ def test_tables_are_rows(tmp_path, vectors):
 
 
 def files_and_data_sets(folder):
-    """The same table as files of other kinds, as directories, and as open data sets."""
+    """The same table as files of other kinds, as directories, and as an open data set."""
     import pyarrow
     import pyarrow.dataset
     import pyarrow.feather
@@ -236,10 +236,6 @@ def files_and_data_sets(folder):
         pyarrow.parquet.write_table(table[2:], folder / name / "1.parquet")
         yield folder / name
     yield pyarrow.dataset.dataset(folder / "parts")
-    lance = pytest.importorskip("lance", reason="pylance is not installed")
-    own = lance.write_dataset(table, str(folder / "rows.lance"))
-    yield folder / "rows.lance"
-    yield own
 
 
 def test_what_holds_vectors_holds_attributes(tmp_path, vectors):

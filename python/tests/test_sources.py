@@ -480,6 +480,11 @@ class TestLance:
         pageway.build(tmp_path / "open", data, column="emb", memory="2MB").close()
         with pytest.raises(pageway.InvalidInputError, match="emb"):
             pageway.read_lance(name, column="absent")
+        for at, attributes in enumerate([name, data]):
+            how = {"column": "emb", "id_column": "id", "attributes": attributes, "memory": "2MB"}
+            given = data if at else name
+            with pageway.build(tmp_path / f"attributes{at}", given, **how) as index:
+                assert index.rows(IDS[3:4])[0].attributes == {"text": "t3"}
         (tmp_path / "empty.lance").mkdir()
         with pytest.raises(pageway.InvalidInputError, match="empty.lance: cannot be read as Lance"):
             pageway.build(tmp_path / "no", tmp_path / "empty.lance")
