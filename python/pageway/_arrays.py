@@ -161,9 +161,9 @@ def _mapped_file(source: Any, vectors: npt.NDArray[Any]) -> Optional[str]:
 def _as_array(source: Any, name: str) -> npt.NDArray[Any]:
     """Numpy's view of `source`, by the first protocol that fits."""
     source = unmasked(source, name)
-    if is_path(source):
+    if is_path(source) or isinstance(source, bytes):
         raise InvalidInputError(
-            f"{name}: {source!r} is a text or a path: give the numbers, such as numpy.load of a file"
+            f"{name}: {source!r:.80} is a text or a path: give the numbers, such as numpy.load of a file"
         )
     try:
         if not hasattr(source, "__array__") and hasattr(source, "__arrow_c_array__"):

@@ -163,6 +163,7 @@ def test_a_query_that_float32_cannot_hold_is_named():
         (3.0, r"shape \(\)"),
         (None, "not as NoneType"),
         ("q.npy", "'q.npy' is a text or a path"),
+        (b"q.npy", "b'q.npy' is a text or a path"),
         (Sparse(), "not as Sparse; a sparse matrix gives them by toarray"),
         ([[1.0, 2.0], None, [3.0, 4.0]], "row 1 is None; leave"),
         ([None, None], "row 0 is None"),
