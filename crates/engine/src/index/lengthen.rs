@@ -1,6 +1,6 @@
 //! Lists for queries unlike those of the calibration. A sample is searched with a list that leaves
 //! out hardly anything; other lists grow until the sample misses no more of that than the asked
-//! recall allows, and until the list to compare with is clearly longer than they are.
+//! recall allows, and the list to compare with is clearly longer than they are.
 
 use super::collect::Answer;
 use super::sizes::{MAX_LIST_SIZE, mean_list_size};
@@ -16,15 +16,16 @@ const LEFT_OUT: f32 = 0.05;
 /// Shortest list to compare with. Shorter ones leave out more for unlike queries than the
 /// calibration says.
 const LEAST: u32 = 200;
-/// The list to compare with is at least so many times as long as those that find enough.
+/// The list to compare with is at least so many times as long as those that find enough, where
+/// these are longer than usual.
 const FARTHER: u32 = 2;
 /// First and largest multiple of the calibrated misses that lists allow for.
 const TIMES: (f32, f32) = (1.5, 16.0);
 /// Factor from one multiple to the next, and from one list to the next.
 const GROWTH: f32 = 1.4;
-/// Standard errors of what a sample misses that are allowed for where lists are shorter than those
-/// with the usual margin.
-const SURE: f32 = 1.5;
+/// Lists grow to so many times their usual size, or to so many places, whatever a sample misses:
+/// queries that resemble no row would search all of them.
+const LONGEST: (u32, u32) = (16, 4 * LEAST);
 
 /// The lists of the queries of a call.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -41,10 +42,11 @@ type Searched = (Answers, Vec<Outcomes>);
 impl Index {
     /// The lists with which a sample gets its recall, and its answers by the list to compare with,
     /// which include the costs of all searches. `found` are its answers by lists for so many
-    /// misses, the least. Lists with less than the usual margin must surely find enough; if memory
-    /// has none that do, the longest that were tried stay.
+    /// misses. The usual margin is the least; if memory has no lists that find enough, the longest
+    /// that were tried stay.
     ///
-    /// Searches for the sample with the list to compare with, and again for each lengthening.
+    /// Searches for the sample with the list to compare with, with the usual margin if those lists
+    /// miss too much, and again for each lengthening.
     pub(super) fn lengthen(
         &self,
         place: (&Version, &Queries<'_>),
@@ -68,13 +70,15 @@ impl Index {
         let allowed = (1.0 - LEFT_OUT) * (1.0 - recall);
         let mut closest = compare(size)?;
         closest.0.add_costs(&found.0);
-        let (mut lists, mut last) = (Lists::Calibrated(shortest), found.0);
-        let mut margins = Margins::new(place, options);
+        let (mut lists, mut last) = (usual, found.0);
+        if shortest != Misses::Unknown && missed(&last, &closest.0) > allowed {
+            last = self.search_lists(place, (options, usual), watch)?.0;
+            closest.0.add_costs(&last);
+        }
+        let mut longer = Longer::new(place, options, last.settings.list_size);
         loop {
-            let share = missed(&last, &closest.0);
-            let doubt = if margins.is_less(lists) { SURE } else { 0.0 };
-            if share.mean + doubt * share.error > allowed {
-                let Some(next) = margins.longer((lists, last.settings.list_size)) else {
+            if missed(&last, &closest.0) > allowed {
+                let Some(next) = longer.next((lists, last.settings.list_size)) else {
                     break;
                 };
                 (lists, last) = (next, self.search_lists(place, (options, next), watch)?.0);
@@ -83,7 +87,7 @@ impl Index {
             }
             let farther = last.settings.list_size.saturating_mul(FARTHER);
             let farther = longest_list(place.0, options, farther);
-            if farther <= size {
+            if lists == usual || farther <= size {
                 break;
             }
             let mut other = compare(farther)?;
@@ -109,46 +113,39 @@ impl Index {
     }
 }
 
-/// Lists from the shortest to the longest.
-struct Margins<'m> {
-    version: &'m Version,
-    queries: &'m Queries<'m>,
-    options: &'m SearchOptions,
+/// Lists that are longer than the usual ones, one after the other.
+struct Longer<'l> {
+    version: &'l Version,
+    queries: &'l Queries<'l>,
+    options: &'l SearchOptions,
     /// The next multiple of the calibrated misses.
     times: f32,
-    /// Places of the lists with the usual margin; `None` if memory has none.
-    usual: Option<f32>,
+    /// Longest list of one size.
+    most: u32,
 }
 
-impl<'m> Margins<'m> {
-    fn new((version, queries): (&'m Version, &'m Queries<'m>), options: &'m SearchOptions) -> Self {
-        let mut own = Self {
+impl<'l> Longer<'l> {
+    /// Those that follow lists of a usual size.
+    fn new(
+        (version, queries): (&'l Version, &'l Queries<'l>),
+        options: &'l SearchOptions,
+        usual: u32,
+    ) -> Self {
+        let (times, places) = LONGEST;
+        Self {
             version,
             queries,
             options,
             times: TIMES.0,
-            usual: None,
-        };
-        own.usual = own.places(Misses::Unknown);
-        own
-    }
-
-    /// Whether lists are shorter than those with the usual margin.
-    fn is_less(&self, lists: Lists) -> bool {
-        match lists {
-            Lists::Calibrated(misses) => self.places(misses) < self.usual,
-            Lists::Sized(_) => false,
+            most: usual.saturating_mul(times).max(places),
         }
     }
 
-    /// The next longer lists: those with the usual margin, those of the calibration for more misses,
-    /// then of one size; `None` if memory has none.
-    fn longer(&mut self, (before, list_size): (Lists, u32)) -> Option<Lists> {
+    /// The next ones: those of the calibration for more misses, then of one size; `None` if memory
+    /// has none.
+    fn next(&mut self, (before, list_size): (Lists, u32)) -> Option<Lists> {
         if let Lists::Calibrated(misses) = before {
             let own = self.places(misses);
-            if own < self.usual {
-                return Some(Lists::Calibrated(Misses::Unknown));
-            }
             while self.times <= TIMES.1 {
                 let more = Misses::Times(self.times);
                 self.times *= GROWTH;
@@ -158,7 +155,7 @@ impl<'m> Margins<'m> {
             }
         }
         let wished = (list_size as f32 * GROWTH).ceil() as u32;
-        let size = longest_list(self.version, self.options, wished);
+        let size = longest_list(self.version, self.options, wished.min(self.most));
         (size > list_size).then_some(Lists::Sized(size))
     }
 
@@ -196,30 +193,15 @@ fn longest_list(version: &Version, options: &SearchOptions, most: u32) -> u32 {
     crate::memory::largest(1, most.max(1), fits)
 }
 
-/// Part of the closest rows that was not found.
-#[derive(Clone, Copy, Default)]
-struct Share {
-    mean: f32,
-    /// Standard error of the mean.
-    error: f32,
-}
-
-/// The share of the closest rows that was not found, over all queries.
-fn missed(found: &Answers, closest: &Answers) -> Share {
+/// The mean share of the closest rows that was not found.
+fn missed(found: &Answers, closest: &Answers) -> f32 {
     let queries = 0..closest.stats.len();
     let each = queries.filter_map(|query| {
         let closest: Vec<Answer> = closest.of_query(query).collect();
         share_missed(found.of_query(query), &closest)
     });
-    let each: Vec<f32> = each.collect();
-    let count = each.len().max(1) as f32;
-    let mean = each.iter().sum::<f32>() / count;
-    let squares = each.iter().map(|own| (own - mean).powi(2));
-    let variance = squares.sum::<f32>() / (count - 1.0).max(1.0);
-    Share {
-        mean,
-        error: (variance / count).sqrt(),
-    }
+    let (sum, count) = each.fold((0.0, 0.0), |(sum, count), own| (sum + own, count + 1.0));
+    sum / f32::max(count, 1.0)
 }
 
 /// The share of the `closest` that was not found; a row that is equally near stands for one of
