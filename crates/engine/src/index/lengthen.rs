@@ -18,7 +18,7 @@ const LEFT_OUT: f32 = 0.05;
 const LEAST: u32 = 200;
 /// The list to compare with is at least so many times as long as those that find enough, where
 /// these are longer than usual.
-const FARTHER: u32 = 2;
+const FARTHER: u32 = 3;
 /// First and largest multiple of the calibrated misses that lists allow for.
 const TIMES: (f32, f32) = (1.5, 16.0);
 /// Factor from one multiple to the next, and from one list to the next.
