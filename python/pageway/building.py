@@ -130,7 +130,7 @@ def build(
         Keep finished stages when the build is stopped, and go on with what an earlier build of the
         same data with the same options kept. The index has the bytes of one that was never stopped.
     threads : int
-        Threads of the build; 0 for all cores.
+        Threads of the build, up to eight per core, or 64; 0 for all cores.
     ids : array_like of int, str or UUID, shape (n,), or path, optional
         Unique ids from 0 to 2**64 - 2, one per row, or names, texts of up to 256 bytes or UUIDs; row
         numbers by default.

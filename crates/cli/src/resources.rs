@@ -11,7 +11,7 @@ pub(crate) struct ResourceArguments {
     #[arg(long, value_name = "MEMORY")]
     pub(crate) memory: Option<MemoryWish>,
 
-    /// Threads; 0 for all cores
+    /// Threads, up to 8 per core or 64; 0 for all cores
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) threads: usize,
 

@@ -105,7 +105,8 @@ pub struct BuildOptions {
     pub segments: u32,
     /// How rows become segments, where there are several.
     pub cut: SegmentCut,
-    /// Threads of the build; 0 for all cores. The bytes of the index do not depend on it.
+    /// Threads of the build, of which no more are started than help: eight a core, or 64 where
+    /// that is more; 0 for all cores. The bytes of the index do not depend on it.
     pub threads: usize,
     /// Longest adjacency list (R).
     pub degree: u32,
@@ -225,8 +226,8 @@ setters!(BuildOptions {
 pub struct OpenOptions {
     /// Everything the process may hold for this index; what the index was built for where absent.
     pub memory: Option<MemoryWish>,
-    /// Searches that run at the same time, each on its own thread. Sets memory aside for them; 0
-    /// for all cores.
+    /// Searches that run at the same time, each on its own thread, of which there are no more
+    /// than help. Sets memory aside for them; 0 for all cores.
     pub threads: usize,
     /// Queries that one thread keeps in flight in a batch. Fewer are used when memory is short.
     /// With 1, reads begin while candidates are gathered, where memory holds the codes.

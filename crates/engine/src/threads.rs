@@ -2,12 +2,25 @@
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// 0 means all cores.
+/// Threads for each core beyond which more of them help nobody: what waits for the disk is had by
+/// queries in flight.
+const MOST_PER_CORE: usize = 8;
+
+/// As many are started on any machine.
+const MOST_ON_FEW_CORES: usize = 64;
+
+/// 0 means all cores; more than help are as many as help.
 pub(crate) fn thread_count(wished: usize) -> usize {
-    if wished > 0 {
-        return wished;
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    threads_on(cores, wished)
+}
+
+fn threads_on(cores: usize, wished: usize) -> usize {
+    let most = MOST_ON_FEW_CORES.max(cores.saturating_mul(MOST_PER_CORE));
+    match wished {
+        0 => cores,
+        wished => wished.min(most),
     }
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// A pool of our own, of `threads` threads or one per core for 0: the process that embeds us keeps
@@ -26,4 +39,28 @@ pub fn thread_pool(threads: usize) -> Result<rayon::ThreadPool> {
                 format!("{threads} threads cannot be started: {error}"),
             )
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn none_wished_is_one_per_core() {
+        assert_eq!(threads_on(3, 0), 3);
+    }
+
+    #[test]
+    fn more_than_help_are_not_started() {
+        assert_eq!(threads_on(2, 64), 64);
+        assert_eq!(threads_on(2, 65), 64);
+        assert_eq!(threads_on(48, 100_000), 384);
+        assert_eq!(threads_on(usize::MAX, usize::MAX), usize::MAX);
+    }
+
+    #[test]
+    fn a_pool_of_any_size_starts() {
+        let pool = thread_pool(100_000).unwrap();
+        assert_eq!(pool.current_num_threads(), thread_count(usize::MAX));
+    }
 }

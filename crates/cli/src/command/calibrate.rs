@@ -53,7 +53,7 @@ pub(crate) struct CalibrateArguments {
     #[arg(long, value_name = "SIZE")]
     memory: Option<MemoryWish>,
 
-    /// Threads; 0 for all cores
+    /// Threads, up to 8 per core or 64; 0 for all cores
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
 

@@ -64,7 +64,7 @@ pub(crate) struct GroundTruthArguments {
     #[arg(long, value_name = "MEMORY", default_value = "1GB")]
     memory: MemoryWish,
 
-    /// Threads; 0 for all cores
+    /// Threads, up to 8 per core or 64; 0 for all cores
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
 

@@ -183,7 +183,7 @@ struct WishArguments {
     #[command(flatten)]
     segments: SegmentArguments,
 
-    /// Threads; 0 for all cores. The bytes of the index do not depend on it
+    /// Threads, up to 8 per core or 64; 0 for all cores. The bytes of the index do not depend on it
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
 

@@ -33,7 +33,7 @@ pub(super) struct WriterArguments {
     #[arg(long, value_name = "MEMORY")]
     build_memory: Option<MemoryWish>,
 
-    /// Threads of flushes and merges
+    /// Threads of flushes and merges, up to 8 per core or 64
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
 

@@ -92,7 +92,7 @@ struct PlanWishes {
     #[arg(long, value_name = "GOAL", default_value_t = Goal::Latency)]
     goal: Goal,
 
-    /// Searching threads, and those of the builds; 0 for all cores
+    /// Searching threads, and those of the builds, up to 8 per core or 64; 0 for all cores
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
 
