@@ -4,6 +4,10 @@
     clippy::panic,
     reason = "a failed test may panic"
 )]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests copy and damage files directly"
+)]
 
 mod common;
 
@@ -397,4 +401,61 @@ fn rows_with_names_are_found_changed_and_deleted_by_them() {
             .stdout
             .contains("No rows")
     );
+}
+
+/// What a kill leaves: the files of an index that a writer has open.
+fn copied(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir(to).expect("files of an index");
+    for entry in std::fs::read_dir(from).expect("files of an index") {
+        let entry = entry.expect("files of an index");
+        let to = to.join(entry.file_name());
+        if entry.file_type().expect("files of an index").is_dir() {
+            copied(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).expect("files of an index");
+        }
+    }
+}
+
+#[test]
+fn salvage_tells_and_keeps_what_it_gives_up() {
+    let place = created("");
+    let index = place.path("my.index");
+    let writer = pageway::Writer::open(
+        &index,
+        &pageway::OpenOptions::default(),
+        &pageway::UpdateOptions::default(),
+    )
+    .unwrap();
+    let shape = pageway::VectorShape {
+        dimension: 32,
+        element: pageway::ElementType::U8,
+    };
+    for row in 0..20_u8 {
+        let vectors = [row; 32];
+        let rows = pageway::Rows::new(&vectors, shape);
+        writer.insert(&rows).unwrap();
+    }
+    copied(&index, &place.path("killed"));
+    drop(writer);
+    let name = "killed/log/log-0000000000000001.pwl";
+    let sound = place.read(name);
+    let used = sound.iter().rposition(|byte| *byte != 0).unwrap();
+    let mut damaged = sound;
+    damaged[used / 2] ^= 1;
+    place.write(name, &damaged);
+
+    assert_eq!(place.line("merge killed").code, 5);
+    let report = place.line("merge killed --salvage --json").json();
+    let salvaged = &report["salvaged"];
+    assert_eq!(salvaged["file"], "log-0000000000000001.pwl", "{report}");
+    let first = number(salvaged, "first");
+    assert!((2..20).contains(&first), "{report}");
+    assert_eq!(number(&report, "rows"), first - 1);
+    assert_eq!(number(salvaged, "last"), 20);
+    assert!(!place.exists(name), "what was sound is flushed");
+    assert_eq!(place.read(&format!("{name}.lost")), damaged);
+
+    let again = place.line("merge killed --salvage --json").json();
+    assert!(again.get("salvaged").is_none(), "{again}");
 }

@@ -100,8 +100,8 @@ pub use segment::{FileReport, SegmentDescription, VerifyReport};
 pub use spec::{CacheOverrides, IndexSpec, Overrides};
 pub use update::{
     Acknowledged, Background, ChangeSummary, Changes, CreateOptions, LatencyState, LogFileSummary,
-    LogSummary, MergeReport, Rows, UpdateOptions, Which, Work, Writer, describe_changes,
-    describe_changes_on, verify, verify_on,
+    LogSummary, LostRecords, MergeReport, Rows, UpdateOptions, Which, Work, Writer,
+    describe_changes, describe_changes_on, verify, verify_on,
 };
 
 /// What the laboratory, the tools and the suites use beside the engine. None of it is needed to

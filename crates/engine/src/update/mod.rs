@@ -52,7 +52,7 @@ pub use options::{
     UpdateOptions, Which, Work,
 };
 pub use summary::{
-    ChangeSummary, LogFileSummary, LogSummary, describe_changes, describe_changes_on,
+    ChangeSummary, LogFileSummary, LogSummary, LostRecords, describe_changes, describe_changes_on,
 };
 pub use verify::{verify, verify_on};
 pub use writer::Writer;

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pageway_store::{
-    DATA_EXTENSION, FileUuid, LogFileReport, LogFloor, LogPlace, OpenMode, OsVfs, Vfs, inspect_log,
+    DATA_EXTENSION, FileUuid, LogDamage, LogFileReport, LogFloor, LogPlace, OpenMode, OsVfs, Vfs,
+    inspect_log,
 };
 use serde::Serialize;
 
@@ -32,6 +33,21 @@ pub struct LogFileSummary {
     pub file_bytes: u64,
 }
 
+/// Records that damage takes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct LostRecords {
+    /// The damaged file, or the first one behind what is missing: its name in the folder of the
+    /// log.
+    pub file: String,
+    /// Where in it.
+    pub offset: u64,
+    /// The first record that is lost.
+    pub first: u64,
+    /// The last that is known to be lost; there may have been more.
+    pub last: u64,
+}
+
 /// The log of an index.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[non_exhaustive]
@@ -48,6 +64,8 @@ pub struct LogSummary {
     pub closed: bool,
     /// Damage that keeps the index from being changed, in words.
     pub damage: Option<String>,
+    /// What is lost by it.
+    pub lost: Option<LostRecords>,
 }
 
 /// What has changed since an index was built.
@@ -144,8 +162,19 @@ fn describe_log(vfs: &Arc<dyn Vfs>, dir: &Path, log: (FileUuid, LogFloor)) -> Re
         records: report.records,
         record_bytes: report.record_bytes,
         closed: report.closed,
+        lost: report.damage.as_ref().map(describe_loss),
         damage: report.damage.map(|damage| damage.error().to_string()),
     })
+}
+
+fn describe_loss(damage: &LogDamage) -> LostRecords {
+    let name = damage.path.file_name().unwrap_or_default();
+    LostRecords {
+        file: name.to_string_lossy().into_owned(),
+        offset: damage.offset,
+        first: damage.first_lost.0,
+        last: damage.last_lost.0,
+    }
 }
 
 fn describe_file(file: LogFileReport) -> LogFileSummary {

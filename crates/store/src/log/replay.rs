@@ -266,18 +266,18 @@ impl<'p> Replay<'p> {
         }
     }
 
-    /// Ends the log before the damage. Files behind its end are to be set aside.
+    /// Ends the log before the damage. Files behind its end are to be set aside, and those between
+    /// are to be copied there.
     fn give_up(&mut self, files: &[Lsn], damage: LogDamage) {
         let tail = &mut self.done.tail;
         if tail.last < self.floor {
             tail.last = self.floor;
             tail.chain = self.chain.unwrap_or(tail.chain);
         }
-        tail.aside = files
-            .iter()
-            .copied()
-            .filter(|first| *first > tail.last)
-            .collect();
+        let (aside, sound) = files.iter().partition(|first| **first > tail.last);
+        let is_damaged = |first: &Lsn| self.place.path(*first) >= damage.path;
+        tail.aside = aside;
+        tail.copied = Vec::into_iter(sound).filter(is_damaged).collect();
         tail.salvaged = true;
         self.done.closed = false;
         self.done.damage = Some(damage);
@@ -455,6 +455,13 @@ mod tests {
         }
     }
 
+    fn bytes(path: &std::path::Path) -> Vec<u8> {
+        let file = OsVfs.open(path, OpenMode::ReadOwn).unwrap();
+        let mut bytes = vec![0; usize::try_from(file.len().unwrap()).unwrap()];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        bytes
+    }
+
     #[test]
     fn salvage_keeps_what_stands_before_the_damage_and_says_what_is_lost() {
         let root = tempfile::tempdir().unwrap();
@@ -464,6 +471,7 @@ mod tests {
         append(&mut writer, 5).unwrap();
         drop(writer);
         damage(&place.path(Lsn(1)), groups(&place, 1)[1] + 600);
+        let damaged = bytes(&place.path(Lsn(1)));
         let salvaged = replay_as(&place, Lsn::NONE, OnDamage::Salvage).unwrap();
         let lost = salvaged.damage.clone().unwrap();
         assert_eq!(salvaged.records, 10);
@@ -475,10 +483,12 @@ mod tests {
         let names = OsVfs.list(root.path()).unwrap();
         let expected = [
             "log-0000000000000001.pwl",
+            "log-0000000000000001.pwl.lost",
             "log-000000000000000b.pwl",
             "log-000000000000001f.pwl.lost",
         ];
         assert_eq!(names, expected);
+        assert_eq!(bytes(&place.aside(Lsn(1))), damaged);
     }
 
     #[test]

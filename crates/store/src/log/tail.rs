@@ -1,6 +1,7 @@
 //! Where a log ends, and what has to be done there before it goes on.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use super::file_end::FileEnd;
 use super::scan::Scan;
@@ -52,6 +53,8 @@ pub struct LogTail {
     pub(super) file: Option<FileEnd>,
     /// Files to be set aside, by their names.
     pub(super) aside: Vec<Lsn>,
+    /// Files to be copied aside: a part of each is given up, and the rest is still read.
+    pub(super) copied: Vec<Lsn>,
     /// Whether something was given up: then nothing is cut.
     pub(super) salvaged: bool,
 }
@@ -65,6 +68,7 @@ impl LogTail {
             sequence: 0,
             file: None,
             aside: Vec::new(),
+            copied: Vec::new(),
             salvaged: false,
         }
     }
@@ -93,6 +97,9 @@ pub(super) fn settle(place: &LogPlace, tail: &LogTail) -> Result<(), StoreError>
     if let Some(file) = &tail.file {
         write_again(place, file)?;
     }
+    for &first in &tail.copied {
+        keep_copy(place, first);
+    }
     for &first in &tail.aside {
         place.rename(&place.path(first), &place.aside(first))?;
     }
@@ -100,6 +107,38 @@ pub(super) fn settle(place: &LogPlace, tail: &LogTail) -> Result<(), StoreError>
         place.sync_dir()?;
     }
     Ok(())
+}
+
+/// Keeps a copy of a damaged file, which goes when what is sound in it has been flushed. Where no
+/// copy can be made, as on a full disk, the log goes on without.
+fn keep_copy(place: &LogPlace, first: Lsn) {
+    let aside = place.aside(first);
+    // The first copy has the least damage.
+    if matches!(place.vfs.exists(&aside), Ok(false)) && copy(place, first, &aside).is_err() {
+        let _left = place.vfs.remove_file(&place.temporary());
+    }
+}
+
+/// Durable under its name, or not there.
+fn copy(place: &LogPlace, first: Lsn, to: &Path) -> io::Result<()> {
+    let temporary = place.temporary();
+    if place.vfs.exists(&temporary)? {
+        place.vfs.remove_file(&temporary)?;
+    }
+    let from = place.vfs.open(&place.path(first), OpenMode::ReadOwn)?;
+    let target = place.vfs.open(&temporary, OpenMode::CreateNew)?;
+    let (length, mut at) = (from.len()?, 0);
+    let mut buffer = vec![0; COPY_BYTES];
+    while at < length {
+        let some = usize::try_from(length - at).unwrap_or(COPY_BYTES);
+        let bytes = buffer.get_mut(..some.min(COPY_BYTES)).unwrap_or_default();
+        from.read_exact_at(bytes, at)?;
+        target.write_all_at(bytes, at)?;
+        at += bytes.len() as u64;
+    }
+    target.sync_data()?;
+    place.vfs.rename(&temporary, to)?;
+    place.vfs.sync_dir(&place.dir)
 }
 
 /// Writes the groups that nothing tells to be durable over themselves, and syncs them.

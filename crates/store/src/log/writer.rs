@@ -75,7 +75,8 @@ impl LogWriter {
     ///
     /// What the replay read and nothing told to be durable is written once more and synced first:
     /// after a failed sync the system may show bytes that the device does not have. Files behind a
-    /// damage that was to be salvaged are renamed to `*.lost`.
+    /// damage that was to be salvaged are renamed to `*.lost`, and the damaged one is copied there,
+    /// if the disk has room for it.
     pub fn continue_after(place: &LogPlace, tail: &LogTail) -> Result<Self, StoreError> {
         settle(place, tail)?;
         let writer = Self::begin(place, tail)?;

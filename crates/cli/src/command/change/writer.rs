@@ -1,13 +1,14 @@
 //! How an index is opened to be changed, and what every change reports.
 
+use std::ops::Deref;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
 use pageway::{
-    Acknowledged, Changes, Durability, ErrorKind, MemoryWish, NoProgress, OpenOptions, Progress,
-    Result, UpdateOptions, Work, Writer, format_bytes,
+    Acknowledged, Changes, Durability, ErrorKind, LostRecords, MemoryWish, NoProgress, OpenOptions,
+    Progress, Result, UpdateOptions, Work, Writer, format_bytes,
 };
 use serde::Serialize;
 
@@ -44,14 +45,31 @@ pub(super) struct WriterArguments {
 
 impl WriterArguments {
     /// Opens an index to be changed.
-    pub(super) fn open(&self, dir: &Path) -> Result<Writer> {
+    pub(super) fn open(&self, dir: &Path) -> Result<OpenedWriter> {
         let open = OpenOptions::default().with_memory(self.memory);
         let update = UpdateOptions::default()
             .with_memory(self.update_memory)
             .with_build_memory(self.build_memory)
             .with_threads(self.threads)
             .with_salvage(self.salvage);
-        Writer::open(dir, &open, &update)
+        let lost = self.salvage.then(|| pageway::describe_changes(dir));
+        let lost = lost.transpose()?.flatten().and_then(|all| all.log?.lost);
+        let writer = Writer::open(dir, &open, &update)?;
+        Ok(OpenedWriter { writer, lost })
+    }
+}
+
+/// A writer, and what was given up to have it.
+pub(super) struct OpenedWriter {
+    writer: Writer,
+    lost: Option<LostRecords>,
+}
+
+impl Deref for OpenedWriter {
+    type Target = Writer;
+
+    fn deref(&self) -> &Writer {
+        &self.writer
     }
 }
 
@@ -94,6 +112,16 @@ pub(super) struct Done {
     dead: u64,
     delta_rows: u64,
     peak_memory_bytes: Option<u64>,
+    #[serde(flatten)]
+    undone: Undone,
+}
+
+/// What was given up, and what was to be done and was not.
+#[derive(Serialize)]
+struct Undone {
+    /// Records of a damaged log that were given up, as asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    salvaged: Option<LostRecords>,
     /// Why segments were not merged, when they were to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     merge_refused: Option<String>,
@@ -109,7 +137,12 @@ impl Done {
     /// What a writer has done, which ends here: everything acknowledged is durable then, and in
     /// files that every search sees, as far as memory and disk hold another segment, and segments
     /// are as few as they should be.
-    pub(super) fn close(writer: Writer, seconds: f64, progress: &dyn Progress) -> Result<Self> {
+    pub(super) fn close(
+        opened: OpenedWriter,
+        seconds: f64,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let OpenedWriter { writer, lost } = opened;
         let flushed = settle(&writer, progress);
         let Changes {
             rows,
@@ -132,9 +165,12 @@ impl Done {
             dead,
             delta_rows,
             peak_memory_bytes: pageway::lab::peak_memory_bytes(),
-            merge_refused,
-            patch_refused,
-            flush_refused: flushed.err().map(|error| error.to_string()),
+            undone: Undone {
+                salvaged: lost,
+                merge_refused,
+                patch_refused,
+                flush_refused: flushed.err().map(|error| error.to_string()),
+            },
         })
     }
 
@@ -161,10 +197,22 @@ impl Done {
             .fact("work", work)
             .fact("log", format!("record {}, durable", text::count(self.lsn)))
             .known("memory", peak)
-            .known("not flushed", self.flush_refused.as_deref())
-            .known("not merged", self.merge_refused.as_deref())
-            .known("not in place", self.patch_refused.as_deref())
+            .known("given up", self.undone.salvaged.as_ref().map(describe_loss))
+            .known("not flushed", self.undone.flush_refused.as_deref())
+            .known("not merged", self.undone.merge_refused.as_deref())
+            .known("not in place", self.undone.patch_refused.as_deref())
     }
+}
+
+fn describe_loss(lost: &LostRecords) -> String {
+    format!(
+        "{} of the log, {} to {}, from byte {} of {} on; kept in *.lost if the disk had room",
+        text::counted(lost.last - lost.first + 1, "record"),
+        lost.first,
+        lost.last,
+        text::count(lost.offset),
+        lost.file
+    )
 }
 
 /// Flushes, and merges what is to be merged unless that is cancelled.
