@@ -26,12 +26,8 @@ pub(crate) fn vfs() -> Arc<dyn Vfs> {
 
 /// Opens a file of vectors of any format; what cannot be read in any order is read now, and kept in
 /// memory or in the directory for temporary files.
-pub(crate) fn open_vectors(
-    path: &Path,
-    element: Option<ElementType>,
-    progress: &dyn Progress,
-) -> Result<Vectors> {
-    Ok(open_table(path, &plain(element), progress)?.vectors)
+pub(crate) fn open_vectors(path: &Path, wish: &Wish, progress: &dyn Progress) -> Result<Vectors> {
+    Ok(open_table(path, wish, progress)?.vectors)
 }
 
 /// A table without ids, whose vectors are the only lists.
@@ -48,10 +44,10 @@ pub(crate) fn plain(element: Option<ElementType>) -> Wish {
 pub(crate) fn open_vectors_among(
     among: ElementType,
     path: &Path,
-    element: Option<ElementType>,
+    wish: &Wish,
     progress: &dyn Progress,
 ) -> Result<Vectors> {
-    Ok(open_table_among(among, path, &plain(element), progress)?.vectors)
+    Ok(open_table_among(among, path, wish, progress)?.vectors)
 }
 
 /// Opens a file of vectors that go with others of type `among`, and of ids where it has them:

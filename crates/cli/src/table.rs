@@ -6,6 +6,8 @@ use clap::Args;
 use pageway::ElementType;
 use pageway_formats::Wish;
 
+use crate::system::plain;
+
 /// What is what in a file of rows.
 #[derive(Debug, Args)]
 pub(crate) struct TableArguments {
@@ -22,6 +24,47 @@ pub(crate) struct TableArguments {
     /// Column, or field, of ids, one per row
     #[arg(long, value_name = "NAME", conflicts_with_all = ["ids", "names"])]
     id_column: Option<String>,
+}
+
+/// How vectors lie in a file.
+#[derive(Debug, Args)]
+pub(crate) struct ReadArguments {
+    /// Element type of a .bin file: f32, f16, bf16, u8, i8 or bit
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) element: Option<ElementType>,
+
+    /// Column of the vectors in a .parquet file, field in a .jsonl file [default: the only one with
+    /// lists]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) column: Option<String>,
+}
+
+impl ReadArguments {
+    /// What to read.
+    pub(crate) fn wish(&self) -> Wish {
+        Wish {
+            column: self.column.clone(),
+            ..plain(self.element)
+        }
+    }
+}
+
+/// How queries lie in a file of their own, where there is another of vectors.
+#[derive(Debug, Args)]
+pub(crate) struct QueriesColumn {
+    /// Column, or field, of the vectors of --queries [default: the only one with lists]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) queries_column: Option<String>,
+}
+
+impl QueriesColumn {
+    /// What to read of queries with the element type of the vectors.
+    pub(crate) fn wish(&self, element: Option<ElementType>) -> Wish {
+        Wish {
+            column: self.queries_column.clone(),
+            ..plain(element)
+        }
+    }
 }
 
 impl TableArguments {

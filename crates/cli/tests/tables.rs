@@ -253,3 +253,33 @@ fn index_files_of_other_libraries_are_imported_and_built_from() {
         assert_eq!(answer["ids"][0], id, "{answer}");
     }
 }
+
+#[test]
+fn queries_of_several_columns_are_named_wherever_they_are_given() {
+    let place = Place::new();
+    let two = (0..60).map(|row| format!("{{\"v\": [{row}, 1], \"w\": [{row}, 2]}}\n"));
+    place.write("two.jsonl", two.collect::<Vec<_>>().concat());
+    let build = "build --data two.jsonl --column v --metric l2 --memory 2MB --out";
+    let unnamed = place.line(&format!("{build} i --queries two.jsonl"));
+    assert!(unnamed.stderr.contains("--queries-column"), "{unnamed:?}");
+    let named = format!("{build} i --queries two.jsonl --queries-column v");
+    place.line(&named).text_of_success();
+    let truth = "ground-truth --data two.jsonl --queries two.jsonl --metric l2 -k 3 --out t.ibin";
+    for (line, columns) in [
+        ("search i --queries two.jsonl", "--column v"),
+        ("range i --queries two.jsonl --radius 2", "--column v"),
+        ("recall i --queries two.jsonl", "--column v"),
+        ("calibrate i --queries two.jsonl", "--column v"),
+        ("open i --queries two.jsonl", "--column v"),
+        ("convert two.jsonl c.fbin", "--column w"),
+        ("slice two.jsonl s.fbin --rows 0..9", "--column w"),
+        (truth, "--column v --queries-column w"),
+    ] {
+        let unnamed = place.line(line);
+        assert_eq!(unnamed.code, 2, "{line}: {unnamed:?}");
+        assert!(unnamed.stderr.contains("--column"), "{line}: {unnamed:?}");
+        place.line(&format!("{line} {columns}")).text_of_success();
+    }
+    let component = place.read("c.fbin")[12..16].to_vec();
+    assert_eq!(component, 2.0_f32.to_le_bytes(), "of w");
+}

@@ -132,7 +132,8 @@ impl JsonLines {
             let (Some((only, _)), None) = (lists.next(), lists.next()) else {
                 let names: Vec<&str> = fields.keys().map(String::as_str).collect();
                 return Err(self.refuse(format!(
-                    "say which field holds the vector with --column; there are {}",
+                    "say which field holds the vector with --column, of queries beside other \
+                     vectors with --queries-column; there are {}",
                     names.join(", ")
                 )));
             };

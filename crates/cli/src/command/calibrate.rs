@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pageway::{
-    CalibrateOptions, Calibration, ElementType, Index, MemoryWish, OpenOptions, Queries, Result,
-    VectorRead, VectorShape,
+    CalibrateOptions, Calibration, Index, MemoryWish, OpenOptions, Queries, Result, VectorRead,
+    VectorShape,
 };
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use super::inspect::describe_calibration;
 use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
+use crate::table::ReadArguments;
 use crate::text;
 
 const EXAMPLES: &str = "\
@@ -57,9 +58,8 @@ pub(crate) struct CalibrateArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
 
-    /// Element type of a .bin file of queries: f32, f16, bf16, u8, i8 or bit
-    #[arg(long, value_name = "TYPE")]
-    element: Option<ElementType>,
+    #[command(flatten)]
+    vectors: ReadArguments,
 }
 
 /// What `--json` shows.
@@ -83,7 +83,8 @@ impl CalibrateArguments {
         let drawn = match &self.queries {
             Some(path) => {
                 let among = index.shape().element;
-                let vectors = system::open_vectors_among(among, path, self.element, progress)?;
+                let wish = self.vectors.wish();
+                let vectors = system::open_vectors_among(among, path, &wish, progress)?;
                 Some(draw(&vectors, self.calibration_queries)?)
             }
             None => None,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use pageway::source::{Selection, VectorFormat};
 use pageway::{ElementType, Result, VectorRead, VectorShape};
-use pageway_formats::Vectors;
+use pageway_formats::{Vectors, Wish};
 use serde::Serialize;
 
 use crate::output::Outcome;
@@ -46,6 +46,11 @@ pub(crate) struct ConvertArguments {
     /// Element type of FROM, for a .bin file
     #[arg(long, value_name = "TYPE")]
     from_element: Option<ElementType>,
+
+    /// Column of the vectors in a .parquet file, field in a .jsonl file [default: the only one with
+    /// lists]
+    #[arg(long, value_name = "NAME")]
+    column: Option<String>,
 }
 
 /// What was written, by convert and slice.
@@ -61,7 +66,11 @@ pub(super) struct Written {
 impl ConvertArguments {
     /// Converts.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let file = system::open_vectors(&self.from, self.from_element, &session.progress)?;
+        let wish = Wish {
+            column: self.column.clone(),
+            ..system::plain(self.from_element)
+        };
+        let file = system::open_vectors(&self.from, &wish, &session.progress)?;
         let selection = Selection::whole(&file, file.name());
         let copy = Copy {
             from: &self.from,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pageway::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
 use pageway::truth::{ExactQuestion, RangeQuestion};
-use pageway::{ElementType, Error, MemoryWish, Metric, Result, VectorRead};
+use pageway::{Error, MemoryWish, Metric, Result, VectorRead};
 use pageway_formats::Vectors;
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use crate::exact::{self, HeldQueries};
 use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
+use crate::table::{QueriesColumn, ReadArguments};
 use crate::text;
 
 const EXAMPLES: &str = "\
@@ -68,9 +69,11 @@ pub(crate) struct GroundTruthArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
 
-    /// Element type of .bin files: f32, f16, bf16, u8, i8 or bit
-    #[arg(long, value_name = "TYPE")]
-    element: Option<ElementType>,
+    #[command(flatten)]
+    vectors: ReadArguments,
+
+    #[command(flatten)]
+    queries_column: QueriesColumn,
 }
 
 /// The names of its fields are the stable keys of `--json`.
@@ -95,10 +98,11 @@ impl GroundTruthArguments {
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let started = system::now();
         self.check_out()?;
-        let (element, progress) = (self.element, &session.progress);
-        let base = system::open_vectors(&self.data, element, progress)?;
+        let (table, progress) = (&self.vectors, &session.progress);
+        let base = system::open_vectors(&self.data, &table.wish(), progress)?;
         let among = base.shape().element;
-        let queries = system::open_vectors_among(among, &self.queries, element, progress)?;
+        let wish = self.queries_column.wish(table.element);
+        let queries = system::open_vectors_among(among, &self.queries, &wish, progress)?;
         for vectors in [&base, &queries] {
             let set = Inspection {
                 vectors,

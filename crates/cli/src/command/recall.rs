@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pageway::{
-    Effort, ElementType, Index, MemoryWish, OpenOptions, Queries, RecallReport, Result,
-    SearchOptions,
+    Effort, Index, MemoryWish, OpenOptions, Queries, RecallReport, Result, SearchOptions,
 };
 use serde::Serialize;
 
@@ -14,6 +13,7 @@ use super::query::FilterArguments;
 use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
+use crate::table::ReadArguments;
 use crate::text::{self, Facts};
 
 const EXAMPLES: &str = "\
@@ -68,9 +68,8 @@ pub(crate) struct RecallArguments {
     #[arg(long, value_name = "SIZE")]
     memory: Option<MemoryWish>,
 
-    /// Element type of a .bin file of queries: f32, f16, bf16, u8, i8 or bit
-    #[arg(long, value_name = "TYPE")]
-    element: Option<ElementType>,
+    #[command(flatten)]
+    vectors: ReadArguments,
 }
 
 /// What `--json` shows.
@@ -97,7 +96,8 @@ impl RecallArguments {
         let started = system::now();
         let measured = if let Some(path) = &self.queries {
             let among = index.shape().element;
-            let vectors = system::open_vectors_among(among, path, self.element, progress)?;
+            let wish = self.vectors.wish();
+            let vectors = system::open_vectors_among(among, path, &wish, progress)?;
             let (rows, shape) = draw(&vectors, self.most_queries)?;
             let queries = Queries::new(&rows, shape).with_filter(filter.as_ref());
             index.measure_recall(&queries, &options, progress)?

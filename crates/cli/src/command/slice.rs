@@ -6,12 +6,13 @@ use std::str::FromStr;
 
 use clap::Args;
 use pageway::source::Selection;
-use pageway::{ElementType, Result, VectorRead};
+use pageway::{Result, VectorRead};
 
 use super::convert::Copy;
 use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
+use crate::table::ReadArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,15 +43,14 @@ pub(crate) struct SliceArguments {
     #[arg(long, value_name = "FIRST..END", default_value = "..")]
     dimensions: Span,
 
-    /// Element type of FROM, for a .bin file
-    #[arg(long, value_name = "TYPE")]
-    element: Option<ElementType>,
+    #[command(flatten)]
+    vectors: ReadArguments,
 }
 
 impl SliceArguments {
     /// Slices.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let file = system::open_vectors(&self.from, self.element, &session.progress)?;
+        let file = system::open_vectors(&self.from, &self.vectors.wish(), &session.progress)?;
         let mut selection = Selection::whole(&file, file.name());
         selection.rows = self.rows.over(file.count());
         let dimensions = self.dimensions.over(file.shape().dimension.into());

@@ -51,7 +51,8 @@ impl Columns {
                 return Err(refuse(format!("no column of lists; {}", listed(&leaves))));
             }
             (None, _) => {
-                let words = "several columns of lists: name one with --column";
+                let words = "several columns of lists: name one with --column, that of queries \
+                             beside other vectors with --queries-column";
                 return Err(refuse(format!("{words}; {}", listed(&leaves))));
             }
         };

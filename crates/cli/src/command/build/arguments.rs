@@ -8,7 +8,7 @@ use pageway::{
     BuildInput, BuildOptions, ElementType, Index, MemoryWish, Metric, Preset, Result, VectorRead,
 };
 use pageway_advisor::{Plan, Wish};
-use pageway_formats::Vectors;
+use pageway_formats::{Vectors, Wish as FileWish};
 
 use super::report::BuildOutcome;
 use super::segments::SegmentArguments;
@@ -18,7 +18,7 @@ use crate::design::{ChoiceArguments, SizeArguments};
 use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
-use crate::table::{TableArguments, beside};
+use crate::table::{QueriesColumn, TableArguments, beside};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -123,6 +123,9 @@ struct PlaceArguments {
     queries: Option<PathBuf>,
 
     #[command(flatten)]
+    queries_column: QueriesColumn,
+
+    #[command(flatten)]
     table: TableArguments,
 
     /// Store floats as f32, f16 or bf16; each number is rounded to nearest, and the report says how
@@ -136,6 +139,11 @@ struct PlaceArguments {
 }
 
 impl PlaceArguments {
+    /// How queries lie in their file.
+    fn wish_of_queries(&self) -> FileWish {
+        self.queries_column.wish(self.table.element)
+    }
+
     /// The vectors in the element type that the index is to have.
     fn stored(&self, vectors: Vectors) -> Result<Vectors> {
         match self.store {
@@ -317,7 +325,10 @@ impl BuildArguments {
         PlanFiles {
             vectors: &place.data,
             queries: place.queries.as_deref(),
-            element: place.table.element,
+            tables: [
+                place.table.wish(beside(&place.out)),
+                place.wish_of_queries(),
+            ],
             scratch: beside(&place.out),
         }
     }
@@ -334,8 +345,8 @@ impl BuildArguments {
         let vectors = place.stored(data.vectors)?;
         let ids = place.ids.as_deref().map(system::open_ids).transpose()?;
         let ids = ids.or(data.ids);
-        let (among, element) = (vectors.shape().element, place.table.element);
-        let open = |path| system::open_vectors_among(among, path, element, &session.progress);
+        let (among, wish) = (vectors.shape().element, place.wish_of_queries());
+        let open = |path| system::open_vectors_among(among, path, &wish, &session.progress);
         let queries = place.queries.as_deref().map(open).transpose()?;
         let queries = queries.as_ref().map(|queries| queries as _);
         let names = place.names.as_deref();

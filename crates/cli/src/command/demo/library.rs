@@ -67,7 +67,7 @@ impl Split {
 impl Collection {
     fn open(directory: &Path, name: &str) -> Result<Self> {
         let path = directory.join(name).with_extension("npy");
-        let vectors = system::open_vectors(&path, None, &NoProgress)?;
+        let vectors = system::open_vectors(&path, &system::plain(None), &NoProgress)?;
         let text_path = path.with_extension("txt");
         let texts: Vec<String> = system::read_text(&text_path)?
             .lines()
@@ -90,7 +90,7 @@ impl Collection {
         let mut selection = Selection::whole(&self.vectors, self.vectors.name());
         selection.rows = rows;
         system::convert(&selection, to, None, &NoProgress)?;
-        system::open_vectors(to, None, &NoProgress)
+        system::open_vectors(to, &system::plain(None), &NoProgress)
     }
 
     /// What a row stands for.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pageway::{Effort, ElementType, OpenOptions, Result, SearchOptions, VectorRead};
+use pageway::{Effort, OpenOptions, Result, SearchOptions, VectorRead};
 
 use super::report::OpenReport;
 use super::rounds::Subject;
@@ -11,6 +11,7 @@ use crate::output::Outcome;
 use crate::resources::ResourceArguments;
 use crate::session::Session;
 use crate::system;
+use crate::table::ReadArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,9 +65,8 @@ struct FirstSearchArguments {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 
-    /// Element type of a .bin file of queries: f32, f16, bf16, u8, i8 or bit
-    #[arg(long, value_name = "TYPE")]
-    element: Option<ElementType>,
+    #[command(flatten)]
+    vectors: ReadArguments,
 
     /// Neighbours per query
     #[arg(short, value_name = "K", default_value_t = 10)]
@@ -97,8 +97,8 @@ impl OpenArguments {
     /// Opens again and again, and reports.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let among = pageway::describe(&self.index)?.spec.shape.element;
-        let (element, progress) = (self.first.element, &session.progress);
-        let open = |path| system::open_vectors_among(among, path, element, progress);
+        let (wish, progress) = (self.first.vectors.wish(), &session.progress);
+        let open = |path| system::open_vectors_among(among, path, &wish, progress);
         let queries = self.first.queries.as_deref().map(open).transpose()?;
         let subject = Subject {
             index: &self.index,

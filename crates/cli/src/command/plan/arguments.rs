@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pageway::spec::DEFAULTS;
-use pageway::{ElementType, MemoryWish, Metric, Result};
+use pageway::{MemoryWish, Metric, Result};
 use pageway_advisor::{Entry, FleetPrices, FleetWish, Goal, UpdatePlan, UpdateWish, Wish};
 
 use super::{PlanFiles, make, pinned};
 use crate::design::ChoiceArguments;
 use crate::output::Outcome;
 use crate::session::Session;
+use crate::table::{QueriesColumn, ReadArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,9 +45,11 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 
-    /// Element type of a .bin file: f32, f16, bf16, u8, i8 or bit
-    #[arg(long, value_name = "TYPE")]
-    element: Option<ElementType>,
+    #[command(flatten)]
+    vectors: ReadArguments,
+
+    #[command(flatten)]
+    queries_column: QueriesColumn,
 
     /// Directory on the disk that the index will lie on; samples are built there and removed
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -199,7 +202,10 @@ impl PlanArguments {
         let files = PlanFiles {
             vectors: &self.data,
             queries: self.queries.as_deref(),
-            element: self.element,
+            tables: [
+                self.vectors.wish(),
+                self.queries_column.wish(self.vectors.element),
+            ],
             scratch: &self.scratch,
         };
         let plan = make(&files, &self.wish()?, session)?;
@@ -250,7 +256,17 @@ impl PlanArguments {
             self.queries
                 .as_ref()
                 .map(|path| format!("--queries {}", path.display())),
-            self.element.map(|element| format!("--element {element}")),
+            self.vectors
+                .element
+                .map(|element| format!("--element {element}")),
+            self.vectors
+                .column
+                .as_ref()
+                .map(|name| format!("--column {name}")),
+            self.queries_column
+                .queries_column
+                .as_ref()
+                .map(|name| format!("--queries-column {name}")),
             Some(format!("--seed {}", wish.seed)).filter(|_| wish.seed != Wish::default().seed),
         ];
         words.extend(typed.into_iter().flatten());

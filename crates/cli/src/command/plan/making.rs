@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use pageway::{ElementType, Result, Sizes, VectorRead};
+use pageway::{Result, Sizes, VectorRead};
 use pageway_advisor::{Pins, Plan, PlanInput, Wish, plan};
+use pageway_formats::Wish as FileWish;
 
 use crate::design::ChoiceArguments;
 use crate::session::Session;
@@ -13,7 +14,8 @@ use crate::system;
 pub(crate) struct PlanFiles<'f> {
     pub(crate) vectors: &'f Path,
     pub(crate) queries: Option<&'f Path>,
-    pub(crate) element: Option<ElementType>,
+    /// How vectors lie, and queries.
+    pub(crate) tables: [FileWish; 2],
     /// A directory on the disk of the index.
     pub(crate) scratch: &'f Path,
 }
@@ -39,10 +41,10 @@ pub(crate) fn pinned(sizes: &[String], choices: &ChoiceArguments) -> Result<Pins
 
 /// Plans.
 pub(crate) fn make(files: &PlanFiles<'_>, wish: &Wish, session: &Session) -> Result<Plan> {
-    let (element, progress) = (files.element, &session.progress);
-    let vectors = system::open_vectors(files.vectors, element, progress)?;
+    let ([wish_of_data, wish_of_queries], progress) = (&files.tables, &session.progress);
+    let vectors = system::open_vectors(files.vectors, wish_of_data, progress)?;
     let among = vectors.shape().element;
-    let open = |path| system::open_vectors_among(among, path, element, progress);
+    let open = |path| system::open_vectors_among(among, path, wish_of_queries, progress);
     let queries = files.queries.map(open).transpose()?;
     let input = PlanInput {
         vectors: &vectors,

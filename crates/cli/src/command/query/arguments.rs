@@ -9,6 +9,7 @@ use pageway_formats::Vectors;
 use super::FilterArguments;
 use crate::place::CacheArguments;
 use crate::system;
+use crate::table::ReadArguments;
 
 /// What to read and write.
 #[derive(Debug, Args)]
@@ -44,9 +45,8 @@ pub(crate) struct QueryArguments {
     #[arg(long, requires = "show")]
     pub(crate) with_attributes: bool,
 
-    /// Element type of a .bin file of queries: f32, f16, bf16, u8, i8 or bit
-    #[arg(long, value_name = "TYPE")]
-    pub(crate) element: Option<ElementType>,
+    #[command(flatten)]
+    vectors: ReadArguments,
 }
 
 /// The index, in its place or by name.
@@ -76,6 +76,6 @@ impl QueryArguments {
         among: ElementType,
         progress: &dyn Progress,
     ) -> Result<Vectors> {
-        system::open_vectors_among(among, &self.queries, self.element, progress)
+        system::open_vectors_among(among, &self.queries, &self.vectors.wish(), progress)
     }
 }
