@@ -24,6 +24,7 @@ mod arguments;
 mod command;
 mod costs;
 mod design;
+mod distinct;
 mod exact;
 mod latency;
 mod opened;

@@ -519,3 +519,37 @@ fn an_interrupt_stops_a_build_and_leaves_no_index() {
     assert!(!place.exists("my.index/MANIFEST"));
     assert_eq!(place.line("inspect my.index").code, NOT_FOUND);
 }
+
+#[test]
+fn files_that_would_be_written_over_are_refused_by_both_arguments() {
+    let place = Place::new();
+    place.write("q.u8bin", clustered(40, 16, 1));
+    let build = "build --data q.u8bin --out i --metric l2 --memory 2MB";
+    place.line(build).text_of_success();
+    place.line("export i q.npy").text_of_success();
+    let before = place.read("q.npy");
+    for (line, both) in [
+        ("export i q.npy --ids q.npy", "TO and --ids"),
+        (
+            "search i --queries q.npy --out ./q.npy",
+            "--queries and --out",
+        ),
+        (
+            "range i --queries q.npy --radius 9 --out q.npy",
+            "--queries and --out",
+        ),
+        ("convert q.npy i/../q.npy", "FROM and TO"),
+        ("slice q.npy q.npy --rows 0..3", "FROM and TO"),
+        ("import q.npy e.npy --ids e.npy", "TO and --ids"),
+        (
+            "snapshot i --out i/copy",
+            "lies in the directory of the index",
+        ),
+        ("snapshot i --out i", "lies in the directory of the index"),
+    ] {
+        let run = place.line(line);
+        assert_eq!(run.code, 2, "{line}: {run:?}");
+        assert!(run.stderr.contains(both), "{line}: {run:?}");
+        assert_eq!(place.read("q.npy"), before, "{line}");
+    }
+}

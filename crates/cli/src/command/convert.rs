@@ -8,6 +8,7 @@ use pageway::{ElementType, Result, VectorRead, VectorShape};
 use pageway_formats::{Vectors, Wish};
 use serde::Serialize;
 
+use crate::distinct::check_distinct;
 use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
@@ -97,6 +98,7 @@ impl Copy<'_> {
         selection: &Selection<'_>,
         session: &Session,
     ) -> Result<Outcome> {
+        check_distinct(&[("TO", self.to)], &[("FROM", self.from)])?;
         let rows = system::convert(selection, self.to, self.element, &session.progress)?;
         let stated = VectorFormat::of(self.to)?.element;
         let element = self.element.or(stated).unwrap_or(file.shape().element);

@@ -1,11 +1,13 @@
 //! `pageway export`: the vectors of an index, with their ids, in a file again.
 
+use std::iter;
 use std::path::PathBuf;
 
 use clap::Args;
 use pageway::{ElementType, Index, OpenOptions, Progress, Result};
 use serde::Serialize;
 
+use crate::distinct::check_distinct;
 use crate::output::Outcome;
 use crate::results::{Rows, RowsFile, VectorsOut};
 use crate::session::Session;
@@ -54,6 +56,9 @@ struct Exported {
 impl ExportArguments {
     /// Exports.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
+        let ids = self.ids.iter().map(|path| ("--ids", path.as_path()));
+        let written: Vec<_> = iter::once(("TO", self.to.as_path())).chain(ids).collect();
+        check_distinct(&written, &[])?;
         let index = Index::open(&self.index, &OpenOptions::default())?;
         let shape = index.shape();
         let mut target = VectorsOut::create(&self.to, index.len(), shape)?;

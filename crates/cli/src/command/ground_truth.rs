@@ -9,6 +9,7 @@ use pageway::{Error, MemoryWish, Metric, Result, VectorRead};
 use pageway_formats::Vectors;
 use serde::Serialize;
 
+use crate::distinct::check_distinct;
 use crate::exact::{self, HeldQueries};
 use crate::output::Outcome;
 use crate::session::Session;
@@ -98,6 +99,11 @@ impl GroundTruthArguments {
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let started = system::now();
         self.check_out()?;
+        let read = [
+            ("--data", self.data.as_path()),
+            ("--queries", &self.queries),
+        ];
+        check_distinct(&[("--out", &self.out)], &read)?;
         let (table, progress) = (&self.vectors, &session.progress);
         let base = system::open_vectors(&self.data, &table.wish(), progress)?;
         let among = base.shape().element;

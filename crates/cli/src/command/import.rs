@@ -1,5 +1,6 @@
 //! `pageway import`: the vectors of another library's index file, in a file of their own.
 
+use std::iter;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,6 +9,7 @@ use pageway::{ElementType, Error, Metric, Progress, Result, VectorRead, VectorSh
 use pageway_formats::{Opened, Origin, Wish};
 use serde::Serialize;
 
+use crate::distinct::check_distinct;
 use crate::output::Outcome;
 use crate::results::{Rows, RowsFile, VectorsOut};
 use crate::session::Session;
@@ -78,6 +80,9 @@ enum Order {
 impl ImportArguments {
     /// Imports.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
+        let ids = self.ids.iter().map(|path| ("--ids", path.as_path()));
+        let written: Vec<_> = iter::once(("TO", self.to.as_path())).chain(ids).collect();
+        check_distinct(&written, &[("FROM", &self.from)])?;
         let wish = Wish {
             element: self.element,
             column: None,

@@ -75,8 +75,9 @@ impl PartialFile {
 
     /// Makes the file durable and gives it its name.
     pub(super) fn finish(mut self) -> Result<()> {
-        self.file.sync_data()?;
-        self.vfs.rename(&self.partial, &self.path)?;
+        self.file.sync_data().map_err(|error| self.failed(error))?;
+        let renamed = self.vfs.rename(&self.partial, &self.path);
+        renamed.map_err(|error| self.failed(error))?;
         self.complete = true;
         Ok(())
     }

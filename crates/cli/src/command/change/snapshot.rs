@@ -7,6 +7,7 @@ use pageway::Result;
 use serde::Serialize;
 
 use super::writer::{Done, WriterArguments};
+use crate::distinct::check_outside;
 use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
@@ -47,6 +48,7 @@ struct Snapshot {
 impl SnapshotArguments {
     /// Copies.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
+        check_outside(&self.index, &self.out)?;
         let writer = self.writer.open(&self.index)?;
         let started = system::now();
         writer.snapshot(&self.out, &session.progress)?;

@@ -1,5 +1,6 @@
 //! What can be typed for queries of any kind.
 
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -7,6 +8,7 @@ use pageway::{ElementType, Progress, Result, Strategy};
 use pageway_formats::Vectors;
 
 use super::FilterArguments;
+use crate::distinct::check_distinct;
 use crate::place::CacheArguments;
 use crate::system;
 use crate::table::ReadArguments;
@@ -68,6 +70,18 @@ impl QueryArguments {
         let IndexArguments { place, index } = &self.index;
         let given = place.as_deref().or(index.as_deref());
         given.unwrap_or(Path::new("."))
+    }
+
+    /// Refuses results that would be written over what is read.
+    pub(super) fn check_out(&self) -> Result<()> {
+        let out: Vec<_> = self
+            .out
+            .iter()
+            .map(|path| ("--out", path.as_path()))
+            .collect();
+        let truth = self.truth.iter().map(|path| ("--truth", path.as_path()));
+        let queries = iter::once(("--queries", self.queries.as_path()));
+        check_distinct(&out, &queries.chain(truth).collect::<Vec<_>>())
     }
 
     /// Opens the queries of an index that holds vectors of type `among`.

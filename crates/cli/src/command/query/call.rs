@@ -44,6 +44,7 @@ pub(crate) struct Answered {
 impl Call<'_> {
     /// Searches all queries.
     pub(crate) fn run(&self, session: &Session) -> Result<Answered> {
+        self.files.check_out()?;
         let started = system::now();
         let place = self.files.cache.place(self.files.index())?;
         let (index, options) = self.open(&place)?;
