@@ -17,7 +17,9 @@ use std::sync::Arc;
 use pageway::{Answers, ElementType, ErrorKind, NoProgress, OsVfs, Result, VectorRead, Vfs};
 use pageway_formats::{AnswersFile, Opened, VectorsFile, Wish, open};
 use parquet::basic::{Compression, GzipLevel};
-use parquet::data_type::{BoolType, DataType, FloatType, Int32Type, Int64Type};
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, FloatType, Int32Type, Int64Type,
+};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -169,6 +171,58 @@ fn columns_that_are_not_there_are_named() {
     bytes.element = Some(ElementType::U8);
     let error = opened(&path, &bytes).err().unwrap();
     assert!(error.context().contains("row 0 holds 0.3"), "{error}");
+}
+
+/// A Parquet file of a vector and an id for each of `levels`, 0 where the id is null.
+fn with_ids<T: DataType>(path: &Path, id: &str, values: &[T::T], levels: &[i16]) {
+    let list = "required group v (LIST) { repeated group list { required float element; } }";
+    let schema = parse_message_type(&format!("message m {{ {id} {list} }}")).unwrap();
+    let file = fs::File::create(path).unwrap();
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), properties).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let ids = column.typed::<T>();
+    ids.write_batch(values, Some(levels), None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let rows = levels.len();
+    let vectors = column.typed::<FloatType>();
+    vectors
+        .write_batch(&vec![0.5; rows], Some(&vec![1; rows]), Some(&vec![0; rows]))
+        .unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn ids_that_are_none_are_told_by_column_row_and_kind() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("v.parquet");
+    let mut wish = wish(place.path());
+    wish.id_column = Some("key".to_owned());
+    let refused = |words: &str| {
+        let error = opened(&path, &wish).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.context().contains(words), "{error}");
+    };
+    with_ids::<Int64Type>(&path, "optional int64 key;", &[7, 9], &[1, 1, 0]);
+    refused("row 2 has no id: column 'key' is null there");
+    with_ids::<Int64Type>(&path, "optional int64 key;", &[7, -5], &[1, 1]);
+    refused("row 1 has -5 in column 'key': ids are whole numbers from 0 to 2^64 - 2");
+    with_ids::<FloatType>(&path, "optional float key;", &[7.0], &[1]);
+    refused("column 'key' holds float, which are no ids");
+    let text = vec![ByteArray::from("a")];
+    with_ids::<ByteArrayType>(&path, "optional binary key (UTF8);", &text, &[1]);
+    refused("column 'key' holds text, which are no ids: ids are whole numbers from 0 to 2^64 - 2");
+    refused("with --names");
+
+    with_ids::<Int32Type>(&path, "optional int32 key (UINT_32);", &[-1, 3], &[1, 1]);
+    assert_eq!(
+        ids(&opened(&path, &wish).unwrap()),
+        [u64::from(u32::MAX), 3]
+    );
 }
 
 #[test]

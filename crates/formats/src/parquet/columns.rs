@@ -1,6 +1,6 @@
 //! Which column of a Parquet file holds the vectors, and which the ids.
 
-use pageway::{ElementType, Error, Result};
+use pageway::{ElementType, Error};
 use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
@@ -14,13 +14,22 @@ const UNSIGNED_BYTE: (i8, bool) = (8, false);
 pub(super) struct Columns {
     /// Place of the leaf that holds the components.
     pub(super) vectors: usize,
-    pub(super) ids: Option<usize>,
-    /// Whether ids with the highest bit are large, not negative.
-    pub(super) ids_are_unsigned: bool,
+    pub(super) ids: Option<IdColumn>,
     pub(super) element: ElementType,
     /// Whether a value is a byte of eight bits.
     pub(super) is_packed: bool,
     /// Definition level of a component that is there.
+    pub(super) level: i16,
+}
+
+/// The column of ids.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IdColumn {
+    /// Place of the leaf.
+    pub(super) place: usize,
+    /// Whether ids with the highest bit are large, not negative.
+    pub(super) is_unsigned: bool,
+    /// Definition level of an id that is there.
     pub(super) level: i16,
 }
 
@@ -29,7 +38,11 @@ impl Columns {
     ///
     /// # Errors
     /// `InvalidInput` with the columns that there are.
-    pub(super) fn choose(schema: &SchemaDescriptor, name: &str, wish: &Wish) -> Result<Self> {
+    pub(super) fn choose(
+        schema: &SchemaDescriptor,
+        name: &str,
+        wish: &Wish,
+    ) -> pageway::Result<Self> {
         let leaves: Vec<&ColumnDescriptor> = schema.columns().iter().map(AsRef::as_ref).collect();
         let refuse = |words: String| Error::invalid(format!("{name}: {words}"));
         let lists: Vec<usize> = (0..leaves.len())
@@ -56,12 +69,8 @@ impl Columns {
                 return Err(refuse(format!("{words}; {}", listed(&leaves))));
             }
         };
-        let ids = wish.id_column.as_ref().map(|column| {
-            let is_id =
-                |leaf: &&ColumnDescriptor| root(leaf) == column && leaf.max_rep_level() == 0;
-            let found = leaves.iter().position(is_id);
-            found.ok_or_else(|| refuse(format!("no column '{column}' of ids; {}", listed(&leaves))))
-        });
+        let ids = wish.id_column.as_ref();
+        let ids = ids.map(|column| IdColumn::choose(&leaves, column).map_err(refuse));
         let leaf = leaves
             .get(vectors)
             .ok_or_else(|| refuse("no column".to_owned()))?;
@@ -72,14 +81,34 @@ impl Columns {
                 kind(leaf)
             ))
         })?;
-        let ids = ids.transpose()?;
-        let id_leaf = ids.and_then(|at| leaves.get(at).copied());
         Ok(Self {
             vectors,
-            ids,
-            ids_are_unsigned: id_leaf.is_some_and(is_unsigned),
+            ids: ids.transpose()?,
             element,
             is_packed: element == ElementType::Bit && integer(leaf) == Some(UNSIGNED_BYTE),
+            level: leaf.max_def_level(),
+        })
+    }
+}
+
+impl IdColumn {
+    fn choose(leaves: &[&ColumnDescriptor], column: &str) -> Result<Self, String> {
+        let is_id = |leaf: &ColumnDescriptor| root(leaf) == column && leaf.max_rep_level() == 0;
+        let mut numbered = leaves.iter().enumerate();
+        let (place, leaf) = numbered
+            .find(|(_, leaf)| is_id(leaf))
+            .ok_or_else(|| format!("no column '{column}' of ids; {}", listed(leaves)))?;
+        if !matches!(leaf.physical_type(), Physical::INT32 | Physical::INT64) {
+            return Err(format!(
+                "column '{column}' holds {}, which are no ids: ids are whole numbers from 0 to \
+                 2^64 - 2; texts and UUIDs come from a file of their own, one per line, with \
+                 --names",
+                what(leaf)
+            ));
+        }
+        Ok(Self {
+            place,
+            is_unsigned: is_unsigned(leaf),
             level: leaf.max_def_level(),
         })
     }
@@ -140,6 +169,16 @@ fn element_of(leaf: &ColumnDescriptor) -> Option<ElementType> {
             UNSIGNED_BYTE => Some(ElementType::U8),
             _ => None,
         },
+    }
+}
+
+/// What a column holds that is no column of ids.
+fn what(leaf: &ColumnDescriptor) -> String {
+    match leaf.logical_type_ref() {
+        Some(LogicalType::Uuid) => "UUIDs".to_owned(),
+        Some(LogicalType::String) => "text".to_owned(),
+        _ if leaf.converted_type() == ConvertedType::UTF8 => "text".to_owned(),
+        _ => kind(leaf),
     }
 }
 

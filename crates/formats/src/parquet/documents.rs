@@ -45,7 +45,9 @@ impl Documents {
         let mut left_out = Vec::new();
         if let Some(wish) = beside {
             let chosen = Columns::choose(schema, &name, wish)?;
-            let leaves = [Some(chosen.vectors), chosen.ids].into_iter().flatten();
+            let leaves = [Some(chosen.vectors), chosen.ids.map(|ids| ids.place)]
+                .into_iter()
+                .flatten();
             left_out.extend(leaves.map(|leaf| root_of(&schema.column(leaf)).to_owned()));
         }
         let is_left_out = |root: &str| left_out.iter().any(|other| other == root);

@@ -14,7 +14,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
 use super::bytes::Chunks;
-use super::columns::Columns;
+use super::columns::{Columns, IdColumn};
 use crate::number::put;
 use crate::open::Wish;
 use crate::reader::open_file;
@@ -56,7 +56,7 @@ impl ParquetRows {
         let metadata = file.metadata().file_metadata();
         let columns = Columns::choose(metadata.schema_descr(), &name, wish)?;
         let count = metadata.num_rows().max(0) as u64;
-        let leaves = [Some(columns.vectors), columns.ids];
+        let leaves = [Some(columns.vectors), columns.ids.map(|ids| ids.place)];
         check_codecs(file.metadata(), leaves.into_iter().flatten())
             .map_err(|words| Error::invalid(format!("{name}: {words}")))?;
         Ok(Self {
@@ -82,7 +82,7 @@ impl ParquetRows {
             let column = |at: usize| group.get_column_reader(at).map_err(refuse);
             self.open = Some(Group {
                 vectors: column(self.columns.vectors)?,
-                ids: self.columns.ids.map(column).transpose()?,
+                ids: self.columns.ids.map(|ids| column(ids.place)).transpose()?,
             });
             self.group += 1;
         }
@@ -142,6 +142,32 @@ impl ParquetRows {
         Err(self.refuse(row, words))
     }
 
+    /// Ids that are there and not negative.
+    fn whole(&self, read: &IdBatch, column: IdColumn, records: usize) -> Result<Vec<u64>> {
+        let schema = self.file.metadata().file_metadata().schema_descr();
+        let path = schema.column(column.place).path().string();
+        let mut levels = read.definitions.iter();
+        if let Some(at) = levels.position(|level| *level < column.level) {
+            let words = format!("has no id: column '{path}' is null there");
+            return Err(self.refuse(self.row + at as u64, words));
+        }
+        if read.signed.len() != records {
+            return Err(damaged(&self.name, "fewer ids than rows"));
+        }
+        let mut ids = Vec::with_capacity(records);
+        for (row, id) in (self.row..).zip(&read.signed) {
+            if *id < 0 && !column.is_unsigned {
+                let words = format!(
+                    "has {id} in column '{path}': ids are whole numbers from 0 to 2^64 - 2"
+                );
+                return Err(self.refuse(row, words));
+            }
+            let unused = u64::BITS - read.bits;
+            ids.push((*id as u64) << unused >> unused);
+        }
+        Ok(ids)
+    }
+
     fn refuse(&self, row: u64, words: impl std::fmt::Display) -> Error {
         Error::invalid(format!("{}: row {row} {words}", self.name))
     }
@@ -178,12 +204,14 @@ impl ParquetRows {
                 self.open = None;
                 continue;
             }
-            let ids = match &mut group.ids {
-                Some(reader) => {
-                    let ids = read_ids(reader, lists.records, &name)?;
-                    whole(ids, self.columns.ids_are_unsigned, &name)?
-                }
-                None => Vec::new(),
+            let read = group
+                .ids
+                .as_mut()
+                .map(|ids| IdBatch::read(ids, lists.records));
+            let read = read.transpose().map_err(|error| failed(&name, &error))?;
+            let ids = match (read, self.columns.ids) {
+                (Some(read), Some(column)) => self.whole(&read, column, lists.records)?,
+                (None, _) | (_, None) => Vec::new(),
             };
             return self.batch(&lists, ids).map(Some);
         }
@@ -227,41 +255,39 @@ impl Lists {
     }
 }
 
-/// Ids of the records that were read.
-fn read_ids(reader: &mut ColumnReader, records: usize, name: &str) -> Result<Vec<i64>> {
-    let (found, signed): (usize, Vec<i64>) = match reader {
-        ColumnReader::Int64ColumnReader(own) => {
-            let mut ids = Vec::new();
-            let read = own.read_records(records, Some(&mut Vec::new()), None, &mut ids);
-            (read.map_err(|error| failed(name, &error))?.0, ids)
-        }
-        ColumnReader::Int32ColumnReader(own) => {
-            let mut ids = Vec::new();
-            let read = own.read_records(records, Some(&mut Vec::new()), None, &mut ids);
-            let read = read.map_err(|error| failed(name, &error))?.0;
-            (read, ids.into_iter().map(i64::from).collect())
-        }
-        ColumnReader::BoolColumnReader(_)
-        | ColumnReader::Int96ColumnReader(_)
-        | ColumnReader::FloatColumnReader(_)
-        | ColumnReader::DoubleColumnReader(_)
-        | ColumnReader::ByteArrayColumnReader(_)
-        | ColumnReader::FixedLenByteArrayColumnReader(_) => (0, Vec::new()),
-    };
-    if found != records || signed.len() != records {
-        return Err(Error::invalid(format!(
-            "{name}: the column of ids holds nulls, or no whole numbers"
-        )));
-    }
-    Ok(signed)
+/// Ids of some records, as they lie.
+#[derive(Default)]
+struct IdBatch {
+    /// Those that are there.
+    signed: Vec<i64>,
+    definitions: Vec<i16>,
+    /// Bits that each was stored with.
+    bits: u32,
 }
 
-/// Ids that are not negative.
-fn whole(signed: Vec<i64>, unsigned: bool, name: &str) -> Result<Vec<u64>> {
-    let mut negative = signed.iter().filter(|id| **id < 0 && !unsigned);
-    match negative.next() {
-        Some(id) => Err(Error::invalid(format!("{name}: id {id} is negative"))),
-        None => Ok(signed.into_iter().map(|id| id as u64).collect()),
+impl IdBatch {
+    fn read(reader: &mut ColumnReader, records: usize) -> parquet::errors::Result<Self> {
+        let mut found = Self::default();
+        let levels = &mut found.definitions;
+        match reader {
+            ColumnReader::Int64ColumnReader(own) => {
+                own.read_records(records, Some(levels), None, &mut found.signed)?;
+                found.bits = i64::BITS;
+            }
+            ColumnReader::Int32ColumnReader(own) => {
+                let mut ids: Vec<i32> = Vec::new();
+                own.read_records(records, Some(levels), None, &mut ids)?;
+                found.signed = ids.into_iter().map(i64::from).collect();
+                found.bits = i32::BITS;
+            }
+            ColumnReader::BoolColumnReader(_)
+            | ColumnReader::Int96ColumnReader(_)
+            | ColumnReader::FloatColumnReader(_)
+            | ColumnReader::DoubleColumnReader(_)
+            | ColumnReader::ByteArrayColumnReader(_)
+            | ColumnReader::FixedLenByteArrayColumnReader(_) => {}
+        }
+        Ok(found)
     }
 }
 
