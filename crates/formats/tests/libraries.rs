@@ -123,6 +123,50 @@ fn lists_of_faiss_keep_their_ids() {
     assert_eq!(rows.len(), 3);
 }
 
+/// A map of ids around an index file, which begins with four letters and a head of 33 bytes.
+fn mapped(name: &str, ids: &[i64]) -> Vec<u8> {
+    let inner = fs::read(place().join(name)).unwrap();
+    let count = (ids.len() as u64).to_le_bytes();
+    let ids = ids.iter().flat_map(|id| id.to_le_bytes());
+    [b"IxMp", &inner[4..37], &inner, &count]
+        .concat()
+        .into_iter()
+        .chain(ids)
+        .collect()
+}
+
+#[test]
+fn maps_of_ids_go_around_lists_too() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let path = elsewhere.path().join("mapped.faiss");
+    let own: Vec<i64> = (0..20).map(|row| 900 - 7 * row).collect();
+    fs::write(&path, mapped("ivf.faiss", &own)).unwrap();
+    let found = opened(&path, None).unwrap();
+    let numbers = ids(&read("ivf.faiss")).unwrap();
+    check(&found, &numbers, floats);
+    let expected: Vec<u64> = numbers.iter().map(|row| 900 - 7 * row).collect();
+    assert_eq!(ids(&found), Some(expected));
+
+    fs::write(&path, mapped("ivf-sparse.faiss", &[1, 2, 3])).unwrap();
+    let words = opened(&path, None).err().unwrap().to_string();
+    assert!(
+        words.contains("maps ids of 3 rows, one of which has the number"),
+        "{words}"
+    );
+    fs::write(&path, mapped("flat.faiss", &[-5; 20])).unwrap();
+    let found = opened(&path, None).unwrap();
+    let words = found
+        .ids
+        .unwrap()
+        .read(0, &mut [0])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        words.contains("row 0 has id -5: ids are whole numbers from 0"),
+        "{words}"
+    );
+}
+
 #[test]
 fn rows_of_hnswlib_have_labels_and_deleted_ones_are_left_out() {
     let opened = read("hnswlib.bin");
@@ -154,6 +198,12 @@ fn an_element_type_that_nobody_states_is_asked_for() {
     assert!(words.contains("--element"), "{words}");
     let vectors = opened(&path, Some(ElementType::F32)).unwrap();
     check(&vectors, &(0..300).collect::<Vec<u64>>(), floats);
+    let words = opened(&path, Some(ElementType::U8))
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(words.contains("node 0 has"), "{words}");
+    assert!(words.contains("is u8 the element type?"), "{words}");
     fs::write(elsewhere.path().join("a_disk.index_pq_pivots.bin"), "").unwrap();
     let words = opened(&path, Some(ElementType::F32)).err().unwrap();
     assert!(words.to_string().contains("compressed"), "{words}");

@@ -119,6 +119,8 @@ pub(super) fn read_disk(
     let grid = head.grid(shape.row_bytes() as u64).ok_or_else(refuse)?;
     let mut rows = Runs::new(&fields, grid);
     rows.add(PAGE_BYTES, head.rows)?;
+    check_nodes(&fields, &head, grid)
+        .map_err(|words| fields.refuse(format!("{words}: is {element} the element type?")))?;
     let metric = beside.and_then(|beside| beside.metric);
     Ok(Found {
         name: fields.name().to_owned(),
@@ -127,6 +129,46 @@ pub(super) fn read_disk(
         rows,
         ids: None,
     })
+}
+
+/// Whether the first nodes, behind vectors of this size, have neighbours that are nodes.
+fn check_nodes(fields: &Fields, head: &Head, grid: Grid) -> std::result::Result<(), String> {
+    const CHECKED: u64 = 1024;
+    let whole = Grid {
+        row_bytes: head.node_bytes,
+        ..grid
+    };
+    let mut nodes = Runs::new(fields, whole);
+    let checked = head.rows.min(CHECKED);
+    nodes
+        .add(PAGE_BYTES, checked)
+        .map_err(|error| error.to_string())?;
+    for row in 0..checked {
+        let mut node = vec![0; head.node_bytes as usize];
+        nodes
+            .read(row, &mut node)
+            .map_err(|error| error.to_string())?;
+        let behind = node.get(grid.row_bytes as usize..).unwrap_or_default();
+        let (words, _) = behind.as_chunks::<4>();
+        let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
+        let degree = words.next().unwrap_or_default() as usize;
+        if degree > words.len() {
+            return Err(format!(
+                "node {row} has {degree} neighbours, and room for {}",
+                words.len()
+            ));
+        }
+        if let Some(other) = words
+            .take(degree)
+            .find(|other| u64::from(*other) >= head.rows)
+        {
+            return Err(format!(
+                "node {row} has a neighbour {other}, of {} nodes",
+                head.rows
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The vectors beside an index in memory.

@@ -77,14 +77,48 @@ fn mapped(fields: &mut Fields) -> Result<Found> {
     let inner = fields.letters("kind of the mapped index")?;
     let mut found = index(fields, inner)?;
     let ids = fields.array(WORD, "ids")?;
-    if found.ids.is_some() || ids.count != found.rows.count() {
-        return Err(fields.refuse("maps ids of an index whose rows are not numbered"));
+    if ids.count != found.rows.count() {
+        return Err(fields.refuse(format!(
+            "maps {} ids of an index of {} rows",
+            ids.count,
+            found.rows.count()
+        )));
     }
     let mut rows = Runs::new(fields, Grid::even(WORD, WORD));
-    rows.add(ids.offset, ids.count)?;
+    match found.ids {
+        None => rows.add(ids.offset, ids.count)?,
+        Some(numbers) => add_by_number(fields, &mut rows, (&numbers, ids.offset))?,
+    }
     found.ids = Some(rows);
     found.origin.kind += " with ids";
     Ok(found)
+}
+
+/// Adds the mapped id of each row, whose own id is a place in the map: one run for rows that the
+/// map has together.
+fn add_by_number(fields: &Fields, to: &mut Runs, (numbers, map): (&Runs, u64)) -> Result<()> {
+    const STEP: u64 = 8192;
+    let count = numbers.count();
+    let mut run = 0..0;
+    for first in (0..count).step_by(STEP as usize) {
+        let mut bytes = vec![0; (STEP.min(count - first) * WORD) as usize];
+        numbers.read(first, &mut bytes)?;
+        for word in bytes.as_chunks::<8>().0 {
+            let number = u64::from_le_bytes(*word);
+            if number >= count {
+                return Err(fields.refuse(format!(
+                    "maps ids of {count} rows, one of which has the number {}",
+                    number.cast_signed()
+                )));
+            }
+            if run.end != number {
+                to.add(map + run.start * WORD, run.end - run.start)?;
+                run.start = number;
+            }
+            run.end = number + 1;
+        }
+    }
+    to.add(map + run.start * WORD, run.end - run.start)
 }
 
 /// An index that is not mapped.

@@ -165,7 +165,10 @@ impl IdRead for RunIds {
             if i64::try_from(*id).is_err() {
                 let name = &self.0.name;
                 let found = i64::from_le_bytes(*word);
-                return Err(Error::invalid(format!("{name}: row {row} has id {found}")));
+                return Err(Error::invalid(format!(
+                    "{name}: row {row} has id {found}: ids are whole numbers from 0 to 2^63 - 1 \
+                     there"
+                )));
             }
         }
         Ok(())
