@@ -88,9 +88,9 @@ struct DesignArguments {
     #[arg(long, value_name = "PRESET", default_value_t)]
     preset: Preset,
 
-    /// Memory of searches in bytes; 64 MB where absent
-    #[arg(long, value_name = "BYTES")]
-    memory: Option<u64>,
+    /// Memory of searches, in bytes or as a share of the vectors; 64 MB where absent
+    #[arg(long, value_name = "MEMORY")]
+    memory: Option<MemoryWish>,
 
     /// Memory for updates
     #[arg(long, value_name = "MEMORY")]
@@ -108,10 +108,11 @@ impl StreamArguments {
         let mut records = Records::new(&self.out, "steps.jsonl")?;
         let runbook = self.find_runbook(&mut loaded, &session.progress)?;
         pageway_lab::write_text(&self.out.join("runbook.yaml"), &runbook.to_yaml())?;
+        let bytes = loaded.data().rows.len() as u64;
         let life = Life {
             data: loaded.data(),
             preset: self.design.preset,
-            memory: self.design.memory,
+            memory: self.design.memory.map(|wish| wish.resolve(bytes)),
             update_memory: self.design.update_memory,
             durability: if self.design.deferred {
                 Durability::Deferred

@@ -133,8 +133,8 @@ pub(super) fn summary(run: &Run, book: &Book) -> Option<Section> {
              query in flight, and in what its index takes. The experiments below show by how much, \
              and what the others do."
                 .to_owned(),
-            "Updates (evaluation, fig. 15 and 16) are not measured: an index cannot be changed \
-             yet after its build."
+            "Updates (evaluation, fig. 15 and 16) are not in this report: `pageway lab updates` \
+             and `pageway lab stream` measure them."
                 .to_owned(),
         ],
         figures: speeds(sight, &alone),
