@@ -102,7 +102,7 @@ fn describe(index: &Description, changes: Option<&ChangeSummary>) -> String {
     format!(
         "{}{}\nDesign\n{}\n{}{}Files\n{}\n{}",
         describe_missing(index),
-        describe_sizes(index).render(),
+        describe_sizes(index, changes).render(),
         flatten(Facts::new(), "", &spec).render(),
         changes.map(describe_changes).unwrap_or_default(),
         describe_segments(index, changes),
@@ -123,13 +123,20 @@ fn describe_missing(index: &Description) -> String {
     )
 }
 
-fn describe_sizes(index: &Description) -> Facts {
+fn describe_sizes(index: &Description, changes: Option<&ChangeSummary>) -> Facts {
     let shape = index.spec.shape;
     let longest = index.segments.iter().max_by_key(|one| one.nodes);
     let stored = longest.map_or(shape.element, |longest| longest.stored);
+    let dead = changes.map_or(0, |changes| {
+        changes.dead.iter().map(|dead| u64::from(*dead)).sum()
+    });
+    let living = text::count(index.nodes.saturating_sub(dead));
+    let rows = match dead {
+        0 => living,
+        dead => format!("{living} living and {} dead", text::count(dead)),
+    };
     let vectors = format!(
-        "{} of {}{}, {}, {} raw",
-        text::count(index.nodes),
+        "{rows} of {}{}, {}, {} raw",
         shape.vectors(),
         text::stored(shape.vectors(), stored),
         shape.metric,

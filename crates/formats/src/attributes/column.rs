@@ -3,10 +3,13 @@
 use pageway::FieldKind;
 use serde_json::{Number, Value};
 
+/// How tables of Python write a number that is missing.
+const NO_NUMBER: &str = "NaN";
+
 /// Kinds of cells; all cells of a column are of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// `true` or `false`.
+    /// `true` or `false`, also with a capital.
     Bool,
     /// A whole number, written as it is counted: `007` and `+1` are none.
     Integer,
@@ -41,7 +44,11 @@ impl Column {
 
     /// Takes a cell into account.
     pub(super) fn see(&mut self, cell: &str) {
-        if cell.is_empty() || self.said.is_some() || self.kind == Some(Kind::Text) {
+        if cell.is_empty()
+            || cell == NO_NUMBER
+            || self.said.is_some()
+            || self.kind == Some(Kind::Text)
+        {
             return;
         }
         let own = kind_of(cell);
@@ -53,16 +60,16 @@ impl Column {
         });
     }
 
-    /// What a cell stands for; nothing where it is empty.
+    /// What a cell stands for; nothing where it is empty, or `NaN` in a column of no texts.
     ///
     /// # Errors
     /// A sentence for what is not of the column's kind.
     pub(super) fn value(self, cell: &str) -> Result<Option<Value>, String> {
-        if cell.is_empty() {
+        if cell.is_empty() || cell == NO_NUMBER && self.kind != Some(Kind::Text) {
             return Ok(None);
         }
         let value = match self.kind {
-            Some(Kind::Bool) => cell.parse().ok().map(Value::Bool),
+            Some(Kind::Bool) => truth(cell).map(Value::Bool),
             Some(Kind::Integer) => integer(cell),
             Some(Kind::Float) => integer(cell).or_else(|| float(cell)),
             Some(Kind::Json) => json(cell),
@@ -80,11 +87,19 @@ impl Column {
 
 fn kind_of(cell: &str) -> Kind {
     match cell {
-        "true" | "false" => Kind::Bool,
+        _ if truth(cell).is_some() => Kind::Bool,
         _ if integer(cell).is_some() => Kind::Integer,
         _ if float(cell).is_some() => Kind::Float,
         _ if json(cell).is_some() => Kind::Json,
         _ => Kind::Text,
+    }
+}
+
+fn truth(cell: &str) -> Option<bool> {
+    match cell {
+        "true" | "True" => Some(true),
+        "false" | "False" => Some(false),
+        _ => None,
     }
 }
 
@@ -129,7 +144,10 @@ mod tests {
 
     #[test]
     fn a_column_is_of_the_narrowest_kind() {
-        let cases: [(&[&str], Value); 8] = [
+        let cases: [(&[&str], Value); 11] = [
+            (&["True", "NaN", "False"], json!([true, null, false])),
+            (&["NaN", "2", "1.5"], json!([null, 2, 1.5])),
+            (&["NaN", "a"], json!(["NaN", "a"])),
             (&["1", "", "-2"], json!([1, null, -2])),
             (&["1", "2.5", "1e3"], json!([1, 2.5, 1000.0])),
             (&["true", "false"], json!([true, false])),
