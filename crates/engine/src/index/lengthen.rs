@@ -29,7 +29,7 @@ const LONGEST: (u32, u32) = (16, 4 * LEAST);
 
 /// The lists of the queries of a call.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Lists {
+pub(super) enum SampledLists {
     /// Those of the calibration, for queries that miss so much.
     Calibrated(Misses),
     /// All of one size, where the calibration has none as long.
@@ -53,8 +53,8 @@ impl Index {
         options: &SearchOptions,
         (shortest, found): (Misses, Searched),
         watch: Watch<'_>,
-    ) -> Result<(Lists, Searched)> {
-        let usual = Lists::Calibrated(Misses::Unknown);
+    ) -> Result<(SampledLists, Searched)> {
+        let usual = SampledLists::Calibrated(Misses::Unknown);
         let Effort::Recall(recall) = options.effort else {
             return Ok((usual, found));
         };
@@ -66,7 +66,7 @@ impl Index {
             asked.0.add_costs(&found.0);
             return Ok((usual, asked));
         };
-        let compare = |size| self.search_lists(place, (options, Lists::Sized(size)), watch);
+        let compare = |size| self.search_lists(place, (options, SampledLists::Sized(size)), watch);
         let allowed = (1.0 - LEFT_OUT) * (1.0 - recall);
         let mut closest = compare(size)?;
         closest.0.add_costs(&found.0);
@@ -101,12 +101,14 @@ impl Index {
     pub(super) fn search_lists(
         &self,
         place: (&Version, &Queries<'_>),
-        (options, lists): (&SearchOptions, Lists),
+        (options, lists): (&SearchOptions, SampledLists),
         watch: Watch<'_>,
     ) -> Result<Searched> {
         match lists {
-            Lists::Calibrated(misses) => self.search_segments(place, (options, misses), watch),
-            Lists::Sized(size) => {
+            SampledLists::Calibrated(misses) => {
+                self.search_segments(place, (options, misses), watch)
+            }
+            SampledLists::Sized(size) => {
                 self.search_fixed(place, options, (size as f32, Misses::MEASURED), watch)
             }
         }
@@ -143,20 +145,20 @@ impl<'l> Longer<'l> {
 
     /// The next ones: those of the calibration for more misses, then of one size; `None` if memory
     /// has none.
-    fn next(&mut self, (before, list_size): (Lists, u32)) -> Option<Lists> {
-        if let Lists::Calibrated(misses) = before {
+    fn next(&mut self, (before, list_size): (SampledLists, u32)) -> Option<SampledLists> {
+        if let SampledLists::Calibrated(misses) = before {
             let own = self.places(misses);
             while self.times <= TIMES.1 {
                 let more = Misses::Times(self.times);
                 self.times *= GROWTH;
                 if self.places(more) > own {
-                    return Some(Lists::Calibrated(more));
+                    return Some(SampledLists::Calibrated(more));
                 }
             }
         }
         let wished = (list_size as f32 * GROWTH).ceil() as u32;
         let size = longest_list(self.version, self.options, wished.min(self.most));
-        (size > list_size).then_some(Lists::Sized(size))
+        (size > list_size).then_some(SampledLists::Sized(size))
     }
 
     /// Places of the lists of the calibration for queries that miss so much: of all sizes that

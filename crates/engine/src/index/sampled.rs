@@ -9,7 +9,7 @@
 //! ```
 //! Of few neighbours the sample is asked for more than is wanted: the nearest one tells little.
 
-use super::lengthen::Lists;
+use super::lengthen::SampledLists;
 use super::sizes::mean_list_size;
 use super::subset::QuerySubset;
 use super::watch::{Notes, Watch};
@@ -181,25 +181,25 @@ impl Index {
 /// What a sample tells of queries.
 #[derive(Clone, Copy)]
 struct SampleSays {
-    lists: Lists,
+    lists: SampledLists,
     is_unlike: bool,
 }
 
 impl SampleSays {
     const LIKE: Self = Self {
-        lists: Lists::Calibrated(Misses::ALIKE),
+        lists: SampledLists::Calibrated(Misses::ALIKE),
         is_unlike: false,
     };
     const LIKE_BY_FEW: Self = Self {
-        lists: Lists::Calibrated(Misses::ALIKE_BY_FEW),
+        lists: SampledLists::Calibrated(Misses::ALIKE_BY_FEW),
         is_unlike: false,
     };
     const UNLIKE: Self = Self {
-        lists: Lists::Calibrated(Misses::Unknown),
+        lists: SampledLists::Calibrated(Misses::Unknown),
         is_unlike: true,
     };
     const NOTHING: Self = Self {
-        lists: Lists::Calibrated(Misses::Unknown),
+        lists: SampledLists::Calibrated(Misses::Unknown),
         is_unlike: false,
     };
 }

@@ -131,6 +131,7 @@ const ORDER: [(&str, &[&str]); 23] = [
         &[
             "cache",
             "calibration",
+            "delta",
             "error",
             "execution",
             "filter",

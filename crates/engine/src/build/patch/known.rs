@@ -1,5 +1,5 @@
-//! New rows whose neighbours were found before: nodes that came since are compared by codes, so that
-//! only the lists that these change are pruned again.
+//! New rows whose neighbours were found before: nodes that came since are compared by codes, so
+//! that only the lists that these change are pruned again.
 
 use pageway_types::NodeId;
 
@@ -15,7 +15,7 @@ use crate::layout::RecordCodec;
 const MOST_CAME: usize = 1 << 14;
 
 /// What the list of a new row is made of.
-pub(super) enum Near {
+pub(super) enum ListOrigin {
     /// Nodes of the segment, to be pruned.
     Candidates {
         nodes: Vec<NodeId>,
@@ -26,7 +26,7 @@ pub(super) enum Near {
     List(Vec<NodeId>),
 }
 
-impl Near {
+impl ListOrigin {
     /// Nodes whose vectors are compared.
     pub(super) fn compared(&self) -> impl Iterator<Item = u32> + '_ {
         let nodes = match self {
@@ -59,7 +59,7 @@ impl<'k> KnownRows<'k> {
 
     /// What the list of a new row is made of, which has these neighbours among new rows; `None` if
     /// it is to be searched for: if nothing is known, half of that died, or much came since.
-    pub(super) fn near(&mut self, at: usize, own: &[NodeId]) -> Option<Near> {
+    pub(super) fn near(&mut self, at: usize, own: &[NodeId]) -> Option<ListOrigin> {
         let (base, known) = (&self.patch.base, self.patch.known.get(at)?);
         let lives = |node: &NodeId| self.patch.lives(*node);
         let nodes: Vec<NodeId> = known.nodes.iter().copied().filter(lives).collect();
@@ -76,7 +76,7 @@ impl<'k> KnownRows<'k> {
         if reach == f32::INFINITY {
             // Memory has not all codes.
             let is_all = came.is_empty();
-            return is_all.then_some(Near::Candidates { nodes, are_all });
+            return is_all.then_some(ListOrigin::Candidates { nodes, are_all });
         }
         let mut met = self.by_distance(&came);
         met.retain(|(distance, _)| *distance <= reach);
@@ -87,9 +87,9 @@ impl<'k> KnownRows<'k> {
         list.truncate(nodes.len() + base.spec.graph.max_degree() as usize);
         let nodes = list.into_iter().map(|(_, node)| node).collect();
         Some(if is_list {
-            Near::List(nodes)
+            ListOrigin::List(nodes)
         } else {
-            Near::Candidates { nodes, are_all }
+            ListOrigin::Candidates { nodes, are_all }
         })
     }
 

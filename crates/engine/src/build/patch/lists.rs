@@ -8,7 +8,7 @@ use rayon::ThreadPool;
 use super::super::graph::algorithm;
 use super::super::link::{BaseSearch, Linker, found_per_row, is_well_known};
 use super::all_codes::AllCodes;
-use super::known::{KnownRows, Near};
+use super::known::{KnownRows, ListOrigin};
 use super::rows::NodeRows;
 use super::{PATCH_BYTES, SegmentPatch};
 use crate::error::{Error, ErrorKind, Result};
@@ -57,7 +57,7 @@ impl SegmentPatch<'_> {
             let each = (lists.len()..).zip(&own);
             let known = each.map(|(at, own)| known.near(at, own)).collect();
             let near = self.found(search, rows, known)?;
-            let nodes = near.iter().flat_map(|near| near.compared());
+            let nodes = near.iter().flat_map(ListOrigin::compared);
             let vectors = NodeRows::read((self, parts), &segment.pages, nodes)?;
             for ((row, near), own) in rows.chunks_exact(row_bytes).zip(near).zip(own) {
                 lists.push(self.list((row, near), own, &vectors, &mut linker)?);
@@ -72,8 +72,8 @@ impl SegmentPatch<'_> {
         &self,
         search: &BaseSearch,
         rows: &[u8],
-        mut near: Vec<Option<Near>>,
-    ) -> Result<Vec<Near>> {
+        mut near: Vec<Option<ListOrigin>>,
+    ) -> Result<Vec<ListOrigin>> {
         let row_bytes = self.base.spec.shape.vectors().row_bytes();
         let most = found_per_row(&self.base.spec, self.base.node_count);
         let each = rows.chunks_exact(row_bytes).zip(&near);
@@ -85,7 +85,7 @@ impl SegmentPatch<'_> {
                 let nodes = found.into_iter().map(NodeId);
                 let nodes: Vec<NodeId> = nodes.filter(|node| self.lives(*node)).collect();
                 let are_all = is_well_known(nodes.len(), most);
-                *own = Some(Near::Candidates { nodes, are_all });
+                *own = Some(ListOrigin::Candidates { nodes, are_all });
             }
         }
         Ok(near.into_iter().flatten().collect())
@@ -94,14 +94,14 @@ impl SegmentPatch<'_> {
     /// The list of a new row, of what is near in the segment and of its neighbours among new rows.
     fn list(
         &self,
-        (row, near): (&[u8], Near),
+        (row, near): (&[u8], ListOrigin),
         own: Vec<NodeId>,
         known: &NodeRows,
         linker: &mut Linker,
     ) -> Result<Vec<NodeId>> {
         let (mut nodes, are_all) = match near {
-            Near::List(list) => return Ok(list),
-            Near::Candidates { nodes, are_all } => (nodes, are_all),
+            ListOrigin::List(list) => return Ok(list),
+            ListOrigin::Candidates { nodes, are_all } => (nodes, are_all),
         };
         let reaching = if are_all { nodes.len() } else { 0 };
         nodes.extend(own);
