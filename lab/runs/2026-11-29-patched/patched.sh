@@ -17,7 +17,7 @@ turn() { # NAME PROGRAM PRESET FIRST OPEN ROWS CALLERS
 run odinann 800000 "$3" 22000000
 run ipdiskann 200000 "$3" 6000000
 run dgai 200000 "$3" 6000000
-for turn in 1 2 3; do
+for turn in 1 2; do
     for build in before after; do
         if test $build = before; then program=$3; else program=$4; fi
         turn $build "$program" odinann 800000 22000000 10000 16
