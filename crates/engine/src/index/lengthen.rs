@@ -109,7 +109,13 @@ impl Index {
                 self.search_segments(place, (options, misses), watch)
             }
             SampledLists::Sized(size) => {
-                self.search_fixed(place, options, (size as f32, Misses::MEASURED), watch)
+                let list_size = (size as f32, Misses::MEASURED);
+                let mut found = self.search_fixed(place, options, list_size, watch)?;
+                if let Effort::Recall(recall) = options.effort {
+                    // The sample tells of such queries, not the calibration.
+                    found.0.expected_recall = found.0.expected_recall.map(|own| own.min(recall));
+                }
+                Ok(found)
             }
         }
     }

@@ -71,18 +71,15 @@ impl<'k> KnownRows<'k> {
         let are_all = found_per_row(&base.spec, base.node_count) < base.node_count;
         let came: Vec<NodeId> = came.map(NodeId).filter(lives).collect();
         self.from_row.prepare(self.patch.row(at));
-        let mut list = self.by_distance(&nodes);
+        let mut list = self.by_distance(&nodes, f32::INFINITY);
         let reach = list.last().map_or(f32::INFINITY, |far| far.0);
         if reach == f32::INFINITY {
             // Memory has not all codes.
             let is_all = came.is_empty();
             return is_all.then_some(ListOrigin::Candidates { nodes, are_all });
         }
-        let mut met = self.by_distance(&came);
-        met.retain(|(distance, _)| *distance <= reach);
-        let own = self.by_distance(own);
-        let is_own_near = own.first().is_some_and(|(distance, _)| *distance <= reach);
-        let is_list = are_all && met.is_empty() && !is_own_near;
+        let met = self.by_distance(&came, reach);
+        let is_list = are_all && met.is_empty() && self.by_distance(own, reach).is_empty();
         list.extend(met);
         list.truncate(nodes.len() + base.spec.graph.max_degree() as usize);
         let nodes = list.into_iter().map(|(_, node)| node).collect();
@@ -93,11 +90,12 @@ impl<'k> KnownRows<'k> {
         })
     }
 
-    /// Nodes with the estimates of their distances from the row, nearest first.
-    fn by_distance(&self, nodes: &[NodeId]) -> Vec<(f32, NodeId)> {
+    /// Those of some nodes that are not farther from the row than `reach`, with the estimates of
+    /// their distances, nearest first.
+    fn by_distance(&self, nodes: &[NodeId], reach: f32) -> Vec<(f32, NodeId)> {
         let distances = self.codes.distances(&self.from_row, nodes);
-        let mut all: Vec<(f32, NodeId)> =
-            distances.into_iter().zip(nodes.iter().copied()).collect();
+        let each = distances.into_iter().zip(nodes.iter().copied());
+        let mut all: Vec<(f32, NodeId)> = each.filter(|(distance, _)| *distance <= reach).collect();
         all.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
         all
     }

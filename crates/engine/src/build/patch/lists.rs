@@ -44,10 +44,11 @@ impl SegmentPatch<'_> {
                 .collect()
         };
         let found = found_per_row(spec, self.base.node_count);
-        let mut linker = Linker::new(spec, found + 2 * spec.graph.max_degree(), None)?;
+        let degree = spec.graph.max_degree();
+        let mut linker = Linker::new(spec, found + 2 * degree, None)?;
         let mut known = KnownRows::new(self, (parts, codes))?;
         let segment = search.segment()?;
-        let block = self.block_rows(found);
+        let block = self.block_rows(found.max(2 * degree));
         let mut lists = Vec::with_capacity(self.ids.len());
         self.progress.stage("link rows", self.ids.len() as u64);
         for rows in self.rows.chunks(block * row_bytes) {

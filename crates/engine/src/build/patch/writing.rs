@@ -20,6 +20,8 @@ use crate::storage::{RecordPages, gather};
 
 /// Pages that are worked on together.
 const BATCH_PAGES: usize = 256;
+/// Pages whose dead neighbours are read together.
+const DEAD_PAGES: usize = 16;
 
 /// Pages on their way.
 pub(super) struct Writing<'w> {
@@ -87,11 +89,15 @@ impl<'w> Writing<'w> {
             progress.check()?;
             let mut drafts = self.read(batch, plan.kind)?;
             let rows = self.rows(&drafts, sweeps)?;
-            if sweeps {
-                keeping.load_dead(drafts.iter().flat_map(|draft| &draft.lists))?;
+            for few in drafts.chunks_mut(DEAD_PAGES) {
+                if sweeps {
+                    keeping.load_dead(few.iter().flat_map(|draft| &draft.lists))?;
+                }
+                for draft in few {
+                    self.mend(draft, (&keeping, sweeps), &rows)?;
+                }
             }
             for draft in &mut drafts {
-                self.mend(draft, (&keeping, sweeps), &rows)?;
                 self.extend(draft, lists, &rows);
                 self.count(draft);
                 payload.clear();
