@@ -127,6 +127,8 @@ fn a_query_chooses_its_list_whatever_runs_beside_it() {
         let expected = all.expected_recall.unwrap();
         assert!(expected > 0.8 && expected <= 1.0, "{expected}");
         let row_bytes = queries.shape.row_bytes();
+        // Of one that was just opened: no earlier call tells how queries lie.
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
         for (at, row) in queries.bytes.chunks_exact(row_bytes).enumerate().take(15) {
             let one = Queries::new(row, queries.shape);
             let one = index.search(&one, &options.with_threads(1)).unwrap();
@@ -362,15 +364,15 @@ fn rows_that_stand_for_queries_group_no_page() {
         base.build(dir.path(), &options).unwrap();
         let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
         assert_eq!(index.calibration().apart, apart, "{rows}");
-        let few = like.bytes.chunks(128 * like.shape.row_bytes());
-        let few = few.map(|bytes| Rows {
-            bytes: bytes.to_vec(),
-            shape: like.shape,
-        });
-        let list = |queries: &Rows| recall(&index, queries, 10, 0.9);
-        let (got, sampled) = list(&like);
+        let few = parts(&like, 128);
+        let (got, sampled) = recall(&index, &like, 10, 0.9);
         assert!(got > 0.89, "{rows}: {got}");
-        let with_margin = few.map(|own| list(&own).1).min();
+        // No earlier call tells how these lie.
+        let with_margin = few.map(|own| {
+            let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+            recall(&index, &own, 10, 0.9).1
+        });
+        let with_margin = with_margin.min();
         assert_eq!(Some(sampled) < with_margin, apart, "{rows}: {sampled}");
         // Rows that are drawn from a finished index have no pages of their own.
         for queries in [1, 64] {
@@ -382,7 +384,8 @@ fn rows_that_stand_for_queries_group_no_page() {
 }
 
 /// Points between two rows have the largest products with rows of several clusters: lists for rows
-/// find some of them. A call that is large enough for a sample has longer lists.
+/// find some of them. A call that is large enough for a sample has longer lists, and so have small
+/// ones once earlier ones told how long they have to be.
 #[test]
 fn queries_that_miss_more_than_rows_have_longer_lists() {
     let (base, _) = rows(0);
@@ -391,21 +394,78 @@ fn queries_that_miss_more_than_rows_have_longer_lists() {
     let dir = tempfile::tempdir().unwrap();
     let options = options(Preset::default(), 1).with_metric(Metric::InnerProduct);
     base.build(dir.path(), &options).unwrap();
-    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
-    // Calls of so few queries have no sample.
-    let few = between.bytes.chunks(128 * base.shape.row_bytes());
-    let few: Vec<f64> = few
-        .map(|bytes| {
-            let queries = Rows {
-                bytes: bytes.to_vec(),
-                shape: base.shape,
-            };
-            recall(&index, &queries, 10, 0.9).0
-        })
+    let open = || Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let few: Vec<Rows> = parts(&between, 128).collect();
+    let mean = |found: &[f64]| found.iter().sum::<f64>() / found.len() as f64;
+    let at_first: Vec<f64> = few
+        .iter()
+        .map(|own| recall(&open(), own, 10, 0.9).0)
         .collect();
-    let apart = few.iter().sum::<f64>() / few.len() as f64;
-    let (together, _) = recall(&index, &between, 10, 0.9);
-    assert!(together > apart + 0.05, "{apart} {together}");
+    let (together, _) = recall(&open(), &between, 10, 0.9);
+    let at_first = mean(&at_first);
+    assert!(together > at_first + 0.05, "{at_first} {together}");
+    let index = open();
+    let later: Vec<f64> = few
+        .iter()
+        .map(|own| recall(&index, own, 10, 0.9).0)
+        .collect();
+    let later = mean(later.get(4..).unwrap());
+    assert!(later > at_first + 0.05, "{at_first} {later}");
+}
+
+/// The queries of one call tell little, those of many as much as a sample.
+#[test]
+fn queries_asked_one_at_a_time_have_the_lists_that_earlier_ones_tell() {
+    let (base, like) = rows(512);
+    let noisy = noisy(&base, 512);
+    for (form, k) in [("resident", 10), ("on-disk", 10), ("on-disk", 1)] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(Preset::default(), 1)
+            .with_form(Some(form.to_owned()))
+            .with_calibration_queries(75);
+        base.build(dir.path(), &options).unwrap();
+        let open = || Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let options = SearchOptions::nearest(k).with_effort(Effort::Recall(0.9));
+        let all = |index: &Index, queries: &Rows| -> Vec<pageway::Answers> {
+            let one = |own: Rows| index.search(&Queries::new(&own.bytes, own.shape), &options);
+            parts(queries, 1).map(|own| one(own).unwrap()).collect()
+        };
+        let list = |found: &[pageway::Answers]| {
+            let sizes = found.iter().map(|own| own.settings.list_size);
+            f64::from(sizes.sum::<u32>()) / found.len() as f64
+        };
+        let is_compared = |own: &pageway::Answers| own.settings.list_size >= 200;
+        let index = open();
+        let found = all(&index, &like);
+        let lists = found.split_at(32);
+        let lists = (list(lists.0), list(lists.1));
+        assert!(lists.1 < lists.0, "{form} {k}: {lists:?}");
+        assert!(found.iter().all(|own| own.unlike < 1.0), "{form} {k}");
+        assert!(!found.iter().any(is_compared), "{form} {k}");
+        // Others are told, and searched with a much longer list too.
+        let index = if k == 1 { open() } else { index };
+        let others = all(&index, &noisy);
+        assert!(others.iter().any(is_compared), "{form} {k}");
+        let is_told = |own: &pageway::Answers| (own.unlike - 1.0).abs() < 1e-6;
+        assert!(others.last().is_some_and(is_told), "{form} {k}");
+        // And those come again.
+        if k > 1 {
+            let found = all(&index, &like);
+            assert!(
+                found.last().is_some_and(|own| own.unlike < 1.0),
+                "{form} {k}"
+            );
+        }
+    }
+}
+
+/// So many queries a call.
+fn parts(queries: &Rows, each: usize) -> impl Iterator<Item = Rows> {
+    let rows = queries.bytes.chunks(each * queries.shape.row_bytes());
+    rows.map(|bytes| Rows {
+        bytes: bytes.to_vec(),
+        shape: queries.shape,
+    })
 }
 
 /// The same rows, each so many times as long: from once to twice.

@@ -36,8 +36,107 @@ pub(super) enum SampledLists {
     Sized(u32),
 }
 
+impl SampledLists {
+    /// Those of queries that nothing is known of.
+    pub(super) const USUAL: Self = Self::Calibrated(Misses::Unknown);
+}
+
+/// How far lists have grown, and what they are compared with.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Lengthening {
+    pub(super) lists: SampledLists,
+    /// Size of the list to compare with.
+    pub(super) reference: u32,
+    /// The next multiple of the calibrated misses.
+    times: f32,
+    /// Longest list of one size; `None` before the usual one is known.
+    most: Option<u32>,
+}
+
+/// What a comparison asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Compared {
+    /// Another look with lists that are longer.
+    Longer,
+    /// Another look with a longer list to compare with.
+    Farther,
+    /// Nothing: lists find enough, or memory has no longer ones.
+    Enough,
+}
+
 /// Answers of a sample, and what threads did for them.
 type Searched = (Answers, Vec<Outcomes>);
+
+impl Lengthening {
+    /// The usual lists; `None` if memory holds none to compare with that is longer.
+    pub(super) fn begin(version: &Version, options: &SearchOptions) -> Option<Self> {
+        let Effort::Recall(recall) = options.effort else {
+            return None;
+        };
+        Some(Self {
+            lists: SampledLists::USUAL,
+            reference: reference(version, options, recall)?,
+            times: TIMES.0,
+            most: None,
+        })
+    }
+
+    /// Takes in what share of the closest rows lists missed that had so many places on average.
+    pub(super) fn compare(
+        &mut self,
+        (version, queries): (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        (missed, list_size): (f32, u32),
+    ) -> Compared {
+        if missed > allowed(options) {
+            let next = self.longer((version, queries), options, list_size);
+            self.lists = next.unwrap_or(self.lists);
+            return next.map_or(Compared::Enough, |_| Compared::Longer);
+        }
+        let farther = list_size.saturating_mul(FARTHER);
+        let farther = longest_list(version, options, farther);
+        if self.lists == SampledLists::USUAL || farther <= self.reference {
+            return Compared::Enough;
+        }
+        self.reference = farther;
+        Compared::Farther
+    }
+
+    /// The next lists: those of the calibration for more misses, then of one size; `None` if memory
+    /// has none.
+    fn longer(
+        &mut self,
+        place: (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        list_size: u32,
+    ) -> Option<SampledLists> {
+        let (times, places) = LONGEST;
+        let most = list_size.saturating_mul(times).max(places);
+        let most = *self.most.get_or_insert(most);
+        if let SampledLists::Calibrated(misses) = self.lists {
+            let own = calibrated_places(place, (options, misses));
+            while self.times <= TIMES.1 {
+                let more = Misses::Times(self.times);
+                self.times *= GROWTH;
+                if calibrated_places(place, (options, more)) > own {
+                    return Some(SampledLists::Calibrated(more));
+                }
+            }
+        }
+        let wished = (list_size as f32 * GROWTH).ceil() as u32;
+        let size = longest_list(place.0, options, wished.min(most));
+        (size > list_size).then_some(SampledLists::Sized(size))
+    }
+}
+
+/// The share of the closest rows that may be missed.
+pub(super) fn allowed(options: &SearchOptions) -> f32 {
+    let recall = match options.effort {
+        Effort::Recall(recall) => recall,
+        Effort::ListSize(_) => 1.0,
+    };
+    (1.0 - LEFT_OUT) * (1.0 - recall)
+}
 
 impl Index {
     /// The lists with which a sample gets its recall, and its answers by the list to compare with,
@@ -54,47 +153,38 @@ impl Index {
         (shortest, found): (Misses, Searched),
         watch: Watch<'_>,
     ) -> Result<(SampledLists, Searched)> {
-        let usual = SampledLists::Calibrated(Misses::Unknown);
-        let Effort::Recall(recall) = options.effort else {
-            return Ok((usual, found));
-        };
-        let Some(mut size) = reference(place.0, options, recall) else {
-            if shortest == Misses::Unknown {
-                return Ok((usual, found));
+        let search = |lists| self.search_lists(place, (options, lists), watch);
+        let is_usual = shortest == Misses::Unknown;
+        let Some(mut own) = Lengthening::begin(place.0, options) else {
+            if is_usual {
+                return Ok((SampledLists::USUAL, found));
             }
-            let mut asked = self.search_lists(place, (options, usual), watch)?;
+            let mut asked = search(SampledLists::USUAL)?;
             asked.0.add_costs(&found.0);
-            return Ok((usual, asked));
+            return Ok((SampledLists::USUAL, asked));
         };
-        let compare = |size| self.search_lists(place, (options, SampledLists::Sized(size)), watch);
-        let allowed = (1.0 - LEFT_OUT) * (1.0 - recall);
-        let mut closest = compare(size)?;
+        let mut closest = search(SampledLists::Sized(own.reference))?;
         closest.0.add_costs(&found.0);
-        let (mut lists, mut last) = (usual, found.0);
-        if shortest != Misses::Unknown && missed(&last, &closest.0) > allowed {
-            last = self.search_lists(place, (options, usual), watch)?.0;
+        let mut last = found.0;
+        if !is_usual && mean_missed(&last, &closest.0) > allowed(options) {
+            last = search(own.lists)?.0;
             closest.0.add_costs(&last);
         }
-        let mut longer = Longer::new(place, options, last.settings.list_size);
         loop {
-            if missed(&last, &closest.0) > allowed {
-                let Some(next) = longer.next((lists, last.settings.list_size)) else {
-                    break;
-                };
-                (lists, last) = (next, self.search_lists(place, (options, next), watch)?.0);
-                closest.0.add_costs(&last);
-                continue;
+            let missed = mean_missed(&last, &closest.0);
+            match own.compare(place, options, (missed, last.settings.list_size)) {
+                Compared::Longer => {
+                    last = search(own.lists)?.0;
+                    closest.0.add_costs(&last);
+                }
+                Compared::Farther => {
+                    let mut other = search(SampledLists::Sized(own.reference))?;
+                    other.0.add_costs(&closest.0);
+                    closest = other;
+                }
+                Compared::Enough => return Ok((own.lists, closest)),
             }
-            let farther = last.settings.list_size.saturating_mul(FARTHER);
-            let farther = longest_list(place.0, options, farther);
-            if lists == usual || farther <= size {
-                break;
-            }
-            let mut other = compare(farther)?;
-            other.0.add_costs(&closest.0);
-            (size, closest) = (farther, other);
         }
-        Ok((lists, closest))
     }
 
     /// Searches segments with these lists.
@@ -121,64 +211,19 @@ impl Index {
     }
 }
 
-/// Lists that are longer than the usual ones, one after the other.
-struct Longer<'l> {
-    version: &'l Version,
-    queries: &'l Queries<'l>,
-    options: &'l SearchOptions,
-    /// The next multiple of the calibrated misses.
-    times: f32,
-    /// Longest list of one size.
-    most: u32,
-}
-
-impl<'l> Longer<'l> {
-    /// Those that follow lists of a usual size.
-    fn new(
-        (version, queries): (&'l Version, &'l Queries<'l>),
-        options: &'l SearchOptions,
-        usual: u32,
-    ) -> Self {
-        let (times, places) = LONGEST;
-        Self {
-            version,
-            queries,
-            options,
-            times: TIMES.0,
-            most: usual.saturating_mul(times).max(places),
-        }
+/// Places of the lists of the calibration for queries that miss so much: of all sizes that queries
+/// choose from, or of the one; `None` if memory or the calibration has none.
+fn calibrated_places(
+    (version, queries): (&Version, &Queries<'_>),
+    (options, misses): (&SearchOptions, Misses),
+) -> Option<f32> {
+    if let Some(plan) = version.list_plan(queries, (options, misses)) {
+        return Some(plan.steps.iter().map(|step| step.list_size).sum());
     }
-
-    /// The next ones: those of the calibration for more misses, then of one size; `None` if memory
-    /// has none.
-    fn next(&mut self, (before, list_size): (SampledLists, u32)) -> Option<SampledLists> {
-        if let SampledLists::Calibrated(misses) = before {
-            let own = self.places(misses);
-            while self.times <= TIMES.1 {
-                let more = Misses::Times(self.times);
-                self.times *= GROWTH;
-                if self.places(more) > own {
-                    return Some(SampledLists::Calibrated(more));
-                }
-            }
-        }
-        let wished = (list_size as f32 * GROWTH).ceil() as u32;
-        let size = longest_list(self.version, self.options, wished.min(self.most));
-        (size > list_size).then_some(SampledLists::Sized(size))
-    }
-
-    /// Places of the lists of the calibration for queries that miss so much: of all sizes that
-    /// queries choose from, or of the one; `None` if memory or the calibration has none.
-    fn places(&self, misses: Misses) -> Option<f32> {
-        let (version, options) = (self.version, self.options);
-        if let Some(plan) = version.list_plan(self.queries, (options, misses)) {
-            return Some(plan.steps.iter().map(|step| step.list_size).sum());
-        }
-        let size = mean_list_size(version, options, misses).ok()?;
-        let sizes = version.sizes_for(options, size.ceil() as u32, self.queries.admitted);
-        let fits = sizes.is_ok_and(|sizes| version.has_room(sizes));
-        fits.then_some(size)
-    }
+    let size = mean_list_size(version, options, misses).ok()?;
+    let sizes = version.sizes_for(options, size.ceil() as u32, queries.admitted);
+    let fits = sizes.is_ok_and(|sizes| version.has_room(sizes));
+    fits.then_some(size)
 }
 
 /// The list to compare with; `None` if memory holds none that is longer than the usual list.
@@ -202,14 +247,19 @@ fn longest_list(version: &Version, options: &SearchOptions, most: u32) -> u32 {
 }
 
 /// The mean share of the closest rows that was not found.
-fn missed(found: &Answers, closest: &Answers) -> f32 {
+fn mean_missed(found: &Answers, closest: &Answers) -> f32 {
+    let (sum, count) = missed(found, closest);
+    sum / f32::max(count as f32, 1.0)
+}
+
+/// The shares of the closest rows that were not found, added, and of how many queries.
+pub(super) fn missed(found: &Answers, closest: &Answers) -> (f32, u32) {
     let queries = 0..closest.stats.len();
     let each = queries.filter_map(|query| {
         let closest: Vec<Answer> = closest.of_query(query).collect();
         share_missed(found.of_query(query), &closest)
     });
-    let (sum, count) = each.fold((0.0, 0.0), |(sum, count), own| (sum + own, count + 1.0));
-    sum / f32::max(count, 1.0)
+    each.fold((0.0, 0), |(sum, count), own| (sum + own, count + 1))
 }
 
 /// The share of the `closest` that was not found; a row that is equally near stands for one of

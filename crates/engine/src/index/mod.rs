@@ -5,6 +5,7 @@ mod choice;
 mod collect;
 mod deltas;
 mod describe;
+mod earlier;
 mod exact;
 mod fill;
 mod filter;

@@ -409,6 +409,7 @@ impl Loading<'_> {
             number: 0,
             numbering: 0,
             plans: Arc::default(),
+            earlier: Arc::default(),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Searches for a recall: a sample of the queries tells whether the others are like those of the
-//! calibration, which need no margin, or unlike, which may need longer lists.
+//! calibration, which need no margin, or unlike, which may need longer lists. Of few queries those
+//! of earlier calls tell.
 //!
 //! ```text
 //!  sample -- as far from what it finds as calibrated queries are?
@@ -9,7 +10,8 @@
 //! ```
 //! Of few neighbours the sample is asked for more than is wanted: the nearest one tells little.
 
-use super::lengthen::SampledLists;
+use super::earlier::{Advice, QueryMarks};
+use super::lengthen::{SampledLists, missed};
 use super::sizes::mean_list_size;
 use super::subset::QuerySubset;
 use super::watch::{Notes, Watch};
@@ -56,10 +58,17 @@ impl Index {
         let are_pages = spec.layout.codec.is_page_node();
         let calibration = &version.manifest.calibration;
         let has_margin = calibration.held_out && (calibration.apart || !are_pages);
-        let is_sampled = has_margin && count >= LEAST_QUERIES && watch.notes == Notes::default();
         let known = |k| known_likeness(version, queries, &options.with_k(k));
-        let (mut answers, outcomes) = match known(asked_of_sample(options.k)) {
-            Some(known) if is_sampled => self.search_sampled(place, options, &known, watch)?,
+        let tells = has_margin && watch.notes == Notes::default();
+        let telling = known(asked_of_sample(options.k)).filter(|_| tells);
+        let (mut answers, outcomes) = match telling {
+            Some(known) if count >= LEAST_QUERIES => {
+                self.search_sampled(place, options, &known, watch)?
+            }
+            // Rows that are held out are no queries that come again.
+            Some(known) if queries.held_out.is_none() => {
+                self.search_few(place, options, &known, watch)?
+            }
             _ => self.search_segments(place, (options, Misses::Unknown), watch)?,
         };
         if let Some(known) = known(options.k).filter(|_| count >= SAMPLE.0)
@@ -84,6 +93,85 @@ impl Index {
         }
         let list_size = mean_list_size(version, options, misses)?;
         self.search_fixed(place, options, (list_size, misses), watch)
+    }
+
+    /// Searches for too few queries for a sample, as earlier calls tell. A call that is compared
+    /// gets the answers of the list that it is compared with.
+    fn search_few(
+        &self,
+        place: (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        known: &Likeness,
+        watch: Watch<'_>,
+    ) -> Result<(Answers, Vec<Outcomes>)> {
+        let (version, queries) = place;
+        let earlier = &version.earlier;
+        let count = queries.rows.len() / queries.shape.row_bytes();
+        let mut advice = earlier.advise(options, (count, says_like(options).lists));
+        let search = |lists| self.search_lists(place, (options, lists), watch);
+        let mut found = match search(advice.lists) {
+            // Memory may hold other lists than it did.
+            Err(error) if advice.lists != SampledLists::USUAL && is_out_of_reach(&error) => {
+                earlier.forget(options);
+                advice = Advice::NONE;
+                search(advice.lists)?
+            }
+            searched => searched?,
+        };
+        let marks = self.marks_of_few(place, (options, advice.tells), &mut found.0, watch)?;
+        let told = QueryMarks {
+            known,
+            marks: &marks,
+            recall: recall_of(options),
+            by_each: options.k >= LEAST_NEIGHBORS,
+        };
+        earlier.judge(version, options, &told);
+        if let Some(reference) = advice.reference {
+            match search(SampledLists::Sized(reference)) {
+                Ok(mut closest) => {
+                    let told = (missed(&found.0, &closest.0), found.0.settings.list_size);
+                    earlier.compare(place, options, &advice, told);
+                    closest.0.add_costs(&found.0);
+                    found = closest;
+                }
+                Err(error) if is_out_of_reach(&error) => earlier.forget(options),
+                // What was found stands.
+                Err(error) if error.kind() == ErrorKind::TimedOut => (),
+                Err(error) => return Err(error),
+            }
+        }
+        if advice.is_unlike {
+            found.0.unlike = 1.0;
+        }
+        Ok(found)
+    }
+
+    /// How queries lie by what they found, or by more neighbours where that is few and they are to
+    /// tell; `found` has the costs.
+    fn marks_of_few(
+        &self,
+        place: (&Version, &Queries<'_>),
+        (options, tells): (&SearchOptions, bool),
+        found: &mut Answers,
+        watch: Watch<'_>,
+    ) -> Result<Vec<Marks>> {
+        if options.k >= LEAST_NEIGHBORS {
+            return marks_of(place, options, found);
+        }
+        if !tells {
+            return Ok(Vec::new());
+        }
+        let wide = self.widened(place.0, options)?;
+        match self.search_segments(place, (&wide, Misses::ALIKE), watch) {
+            Ok((more, _)) => {
+                found.add_costs(&more);
+                marks_of(place, &wide, &more)
+            }
+            Err(error) if is_out_of_reach(&error) || error.kind() == ErrorKind::TimedOut => {
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Searches for a sample of the queries, then for the others.
@@ -144,10 +232,10 @@ impl Index {
             }
             searched => searched?,
         };
-        let told = match is_like(known, place, &wide, &found.0)? {
-            true if few => SampleSays::LIKE_BY_FEW,
-            true => SampleSays::LIKE,
-            false => SampleSays::UNLIKE,
+        let told = if is_like(known, place, &wide, &found.0)? {
+            says_like(options)
+        } else {
+            SampleSays::UNLIKE
         };
         // Answers that serve to tell alone are not those that were asked for.
         if wide.tolerance != options.tolerance || (few && told.is_unlike) {
@@ -195,13 +283,22 @@ impl SampleSays {
         is_unlike: false,
     };
     const UNLIKE: Self = Self {
-        lists: SampledLists::Calibrated(Misses::Unknown),
+        lists: SampledLists::USUAL,
         is_unlike: true,
     };
     const NOTHING: Self = Self {
-        lists: SampledLists::Calibrated(Misses::Unknown),
+        lists: SampledLists::USUAL,
         is_unlike: false,
     };
+}
+
+/// What queries are told to be that are like those of the calibration.
+const fn says_like(options: &SearchOptions) -> SampleSays {
+    if options.k < LEAST_NEIGHBORS {
+        SampleSays::LIKE_BY_FEW
+    } else {
+        SampleSays::LIKE
+    }
 }
 
 /// Whether memory or the calibration has no list for what was asked.
@@ -262,10 +359,20 @@ fn parted(count: usize) -> (Vec<usize>, Vec<usize>) {
 /// Whether queries that found this are like those of the calibration.
 fn is_like(
     known: &Likeness,
-    (version, queries): (&Version, &Queries<'_>),
+    place: (&Version, &Queries<'_>),
     options: &SearchOptions,
     found: &Answers,
 ) -> Result<bool> {
+    let all = marks_of(place, options, found)?;
+    Ok(all.len() < LEAST_TELLING || known.includes(&all, recall_of(options)))
+}
+
+/// How queries lie that found this, where it tells.
+fn marks_of(
+    (version, queries): (&Version, &Queries<'_>),
+    options: &SearchOptions,
+    found: &Answers,
+) -> Result<Vec<Marks>> {
     let lift = version.lift()?;
     let telling = telling(options) as usize;
     let rows = queries.rows.chunks_exact(queries.shape.row_bytes());
@@ -275,11 +382,7 @@ fn is_like(
         let near: Vec<f32> = near.take(telling).collect();
         (near.len() == telling).then(|| marks(&near))?
     };
-    let all: Vec<Marks> = rows.enumerate().filter_map(own).collect();
-    if all.len() < LEAST_TELLING {
-        return Ok(true);
-    }
-    Ok(known.includes(&all, recall_of(options)))
+    Ok(rows.enumerate().filter_map(own).collect())
 }
 
 /// Collects the answers of all queries, part by part.

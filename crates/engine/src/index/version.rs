@@ -6,6 +6,7 @@ use pageway_store::IoProbe;
 use pageway_types::NodeId;
 
 use super::choice::KnownPlans;
+use super::earlier::EarlierCalls;
 use crate::calibration::Calibration;
 use crate::delta::{Delta, DeltaView, Numbering};
 use crate::error::{Error, ErrorKind, Result};
@@ -33,6 +34,8 @@ pub(crate) struct Version {
     pub(crate) numbering: u64,
     /// List plans by recall, made from its calibration.
     pub(super) plans: Arc<KnownPlans>,
+    /// What earlier calls tell, as long as its calibration stays.
+    pub(super) earlier: Arc<EarlierCalls>,
 }
 
 /// The version that searches begin with.
@@ -66,6 +69,7 @@ impl Head {
         version.manifest.generation = generation;
         version.manifest.calibration = calibration;
         version.plans = Arc::default();
+        version.earlier = Arc::default();
         *head = Arc::new(version);
     }
 
@@ -73,6 +77,9 @@ impl Head {
     pub(super) fn swap(&self, mut version: Version) -> Arc<Version> {
         let mut head = self.0.write().unwrap_or_else(PoisonError::into_inner);
         version.number = head.number + 1;
+        if version.manifest.calibration == head.manifest.calibration {
+            version.earlier = Arc::clone(&head.earlier);
+        }
         // A segment that is patched page by page keeps the numbers of its nodes.
         version.numbering = match &version.manifest.segments[..] {
             [own] if own.patched.is_some() => head.numbering,

@@ -1,0 +1,304 @@
+//! What earlier calls tell of the queries to come: calls of too few queries for a sample of their
+//! own take their lists from that.
+//!
+//! Answers tell for nothing whether queries lie as those of the calibration do. If not, each call
+//! is searched with a much longer list too, and gets its answers, until it is known how long lists
+//! have to be; from then on one query in many is, to see that it stays so.
+
+use std::sync::{Mutex, PoisonError};
+
+use pageway_store::PerProcess;
+
+use super::Version;
+use super::lengthen::{Compared, Lengthening, SampledLists, allowed};
+use crate::calibration::{Likeness, Marks};
+use crate::options::{Effort, Queries, SearchOptions};
+
+/// Kinds of calls that are told apart: those asked for lately.
+const KNOWN_KINDS: usize = 8;
+/// Queries that are judged together: at first or where few tell, and later where each tells.
+const JUDGED: (usize, usize) = (32, 128);
+/// Queries that are compared before lists grow, and before they are told to be long enough.
+const COMPARED: (u32, u32) = (32, 96);
+/// One query in so many is compared once lists are long enough, and tells how it lies after those
+/// that are judged first, where that is not for nothing.
+const ONE_IN: u32 = 64;
+
+/// What calls of one kind have in common: k, the bits of recall and of tolerance, and the beam.
+type CallKind = (u32, Option<u32>, u32, Option<u32>);
+
+/// What earlier calls tell, by kind, newest last.
+#[derive(Default)]
+pub(crate) struct EarlierCalls(PerProcess<Mutex<Vec<(CallKind, Earlier)>>>);
+
+/// What earlier calls of one kind tell.
+#[derive(Default)]
+struct Earlier {
+    /// Of queries since the last judgement.
+    marks: Vec<Marks>,
+    /// Whether queries are unlike those of the calibration; `None` before it was judged.
+    unlike: Option<bool>,
+    /// Lists of unlike queries; `None` if none were, or memory has no longer ones.
+    lengthening: Option<Lengthening>,
+    /// Whether those lists are long enough.
+    is_enough: bool,
+    /// Queries that were to tell how they lie.
+    told: usize,
+    /// Queries since one was to tell, and since one was to be compared.
+    since_told: u32,
+    since_compared: u32,
+    compared: Sums,
+}
+
+/// Sums over queries that were compared with the same list.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    missed: f32,
+    places: u64,
+    queries: u32,
+}
+
+/// How a call is to be searched.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Advice {
+    pub(super) lists: SampledLists,
+    /// Size of the list to compare with, if the call is to be compared.
+    pub(super) reference: Option<u32>,
+    /// Whether queries are to tell how they lie where that is not for nothing.
+    pub(super) tells: bool,
+    pub(super) is_unlike: bool,
+}
+
+impl Advice {
+    /// For queries that nothing is known of.
+    pub(super) const NONE: Self = Self {
+        lists: SampledLists::USUAL,
+        reference: None,
+        tells: false,
+        is_unlike: false,
+    };
+}
+
+/// How queries of a call lie from what they found.
+pub(super) struct QueryMarks<'t> {
+    /// Those of the calibration.
+    pub(super) known: &'t Likeness,
+    pub(super) marks: &'t [Marks],
+    /// Of the answers.
+    pub(super) recall: f32,
+    /// Whether each query tells, or few do.
+    pub(super) by_each: bool,
+}
+
+impl EarlierCalls {
+    /// How to search for so many queries; `alike` are the lists of like ones.
+    pub(super) fn advise(
+        &self,
+        options: &SearchOptions,
+        (count, alike): (usize, SampledLists),
+    ) -> Advice {
+        self.of_kind(options, |earlier| earlier.advise(count, alike))
+    }
+
+    /// Notes how queries lay.
+    pub(super) fn judge(&self, version: &Version, options: &SearchOptions, told: &QueryMarks<'_>) {
+        self.of_kind(options, |earlier| earlier.judge(version, options, told));
+    }
+
+    /// Notes what a comparison that was advised told: the shares that queries missed, added, and
+    /// how many queries and places on average their lists had.
+    pub(super) fn compare(
+        &self,
+        place: (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        advice: &Advice,
+        told: ((f32, u32), u32),
+    ) {
+        self.of_kind(options, |earlier| {
+            let is_current = |own: &Lengthening| {
+                (own.lists, Some(own.reference)) == (advice.lists, advice.reference)
+            };
+            if earlier.lengthening.as_ref().is_some_and(is_current) {
+                earlier.compare(place, options, told);
+            }
+        });
+    }
+
+    /// Forgets what calls of this kind told.
+    pub(super) fn forget(&self, options: &SearchOptions) {
+        self.of_kind(options, |earlier| *earlier = Earlier::default());
+    }
+
+    /// Acts on what is known of calls of one kind, which becomes the newest.
+    fn of_kind<T>(&self, options: &SearchOptions, act: impl FnOnce(&mut Earlier) -> T) -> T {
+        let mut kinds = self.0.get().lock().unwrap_or_else(PoisonError::into_inner);
+        let kind = kind_of(options);
+        let known = kinds.iter().position(|(own, _)| *own == kind);
+        let mut earlier = known.map_or_else(Earlier::default, |at| kinds.remove(at).1);
+        let told = act(&mut earlier);
+        if kinds.len() == KNOWN_KINDS {
+            kinds.remove(0);
+        }
+        kinds.push((kind, earlier));
+        told
+    }
+}
+
+impl Earlier {
+    /// Advice for a call of so many queries, which it counts.
+    fn advise(&mut self, count: usize, alike: SampledLists) -> Advice {
+        for since in [&mut self.since_told, &mut self.since_compared] {
+            *since = since.saturating_add(count as u32);
+        }
+        let advice = self.advice(count, alike);
+        if advice.tells {
+            self.told += count;
+            self.since_told = 0;
+        }
+        if advice.reference.is_some() {
+            self.since_compared = 0;
+        }
+        advice
+    }
+
+    fn advice(&self, count: usize, alike: SampledLists) -> Advice {
+        let is_due = |since: u32| u64::from(since) >= u64::from(ONE_IN) * count as u64;
+        let lengthening = self.lengthening.filter(|_| self.unlike == Some(true));
+        let usual = match self.unlike {
+            Some(false) => alike,
+            Some(true) | None => SampledLists::USUAL,
+        };
+        let is_compared = !self.is_enough || is_due(self.since_compared);
+        Advice {
+            lists: lengthening.map_or(usual, |own| own.lists),
+            reference: lengthening.filter(|_| is_compared).map(|own| own.reference),
+            tells: self.told < JUDGED.0 || is_due(self.since_told),
+            is_unlike: self.unlike == Some(true),
+        }
+    }
+
+    fn judge(&mut self, version: &Version, options: &SearchOptions, told: &QueryMarks<'_>) {
+        self.marks.extend_from_slice(told.marks);
+        let (least, more) = JUDGED;
+        let is_later = told.by_each && self.unlike.is_some();
+        if self.marks.len() < if is_later { more } else { least } {
+            return;
+        }
+        let is_unlike = !told.known.includes(&self.marks, told.recall);
+        self.marks.clear();
+        if is_unlike && self.lengthening.is_none() {
+            self.lengthening = Lengthening::begin(version, options);
+        }
+        self.unlike = Some(is_unlike);
+    }
+
+    fn compare(
+        &mut self,
+        place: (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        ((missed, count), list_size): ((f32, u32), u32),
+    ) {
+        self.compared.add(missed, (count, list_size));
+        let means = self.compared.means(options);
+        let Some((means, own)) = means.zip(self.lengthening.as_mut()) else {
+            return;
+        };
+        self.compared = Sums::default();
+        self.is_enough = own.compare(place, options, means) == Compared::Enough;
+    }
+}
+
+impl Sums {
+    /// Adds what so many queries missed with lists of so many places.
+    fn add(&mut self, missed: f32, (count, list_size): (u32, u32)) {
+        self.missed += missed;
+        self.places += u64::from(list_size) * u64::from(count);
+        self.queries += count;
+    }
+
+    /// Share missed and places, as means; `None` of too few queries to act on them.
+    fn means(&self, options: &SearchOptions) -> Option<(f32, u32)> {
+        let queries = self.queries.max(1);
+        let missed = self.missed / queries as f32;
+        let places = (self.places / u64::from(queries)) as u32;
+        let (longer, enough) = COMPARED;
+        let is_short = missed > allowed(options);
+        let least = if is_short { longer } else { enough };
+        (queries >= least).then_some((missed, places))
+    }
+}
+
+/// Calls that want the same.
+fn kind_of(options: &SearchOptions) -> CallKind {
+    let recall = match options.effort {
+        Effort::Recall(recall) => Some(recall.to_bits()),
+        Effort::ListSize(_) => None,
+    };
+    let tolerance = options.tolerance.share().to_bits();
+    (options.k, recall, tolerance, options.beam)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALIKE: SampledLists = SampledLists::Sized(7);
+
+    fn told(unlike: Option<bool>) -> Earlier {
+        Earlier {
+            unlike,
+            told: JUDGED.0,
+            ..Earlier::default()
+        }
+    }
+
+    #[test]
+    fn lists_are_those_of_what_was_told() {
+        let of = |unlike| told(unlike).advise(1, ALIKE);
+        let lists = [None, Some(true), Some(false)].map(|unlike| of(unlike).lists);
+        assert_eq!(lists, [SampledLists::USUAL, SampledLists::USUAL, ALIKE]);
+        assert!(of(Some(true)).is_unlike && !of(Some(false)).is_unlike);
+    }
+
+    #[test]
+    fn the_first_queries_tell_and_one_in_many_of_others() {
+        let mut earlier = Earlier::default();
+        let told = |earlier: &mut Earlier, calls: usize, count| {
+            let all = (0..calls).filter(|_| earlier.advise(count, ALIKE).tells);
+            all.count()
+        };
+        assert_eq!(told(&mut earlier, 32, 1), 32);
+        assert_eq!(told(&mut earlier, 6400, 1), 100);
+        assert_eq!(told(&mut earlier, 640, 10), 10);
+    }
+
+    #[test]
+    fn many_that_miss_little_are_compared_and_fewer_that_miss_much() {
+        let options = SearchOptions::nearest(10).with_effort(Effort::Recall(0.9));
+        let after = |missed: f32, queries: u32| {
+            let mut sums = Sums::default();
+            for _ in 0..queries {
+                sums.add(missed, (1, 50));
+            }
+            sums.means(&options)
+        };
+        assert_eq!(after(0.5, 31), None);
+        assert_eq!(after(0.5, 32), Some((0.5, 50)));
+        assert_eq!(after(0.0, 95), None);
+        assert_eq!(after(0.0, 96), Some((0.0, 50)));
+    }
+
+    #[test]
+    fn the_kinds_asked_for_last_are_known() {
+        let calls = EarlierCalls::default();
+        let options = |k| SearchOptions::nearest(k).with_effort(Effort::Recall(0.9));
+        for k in 1..=10 {
+            calls.of_kind(&options(k), |earlier| earlier.unlike = Some(false));
+        }
+        let is_known = |k| calls.of_kind(&options(k), |earlier| earlier.unlike.is_some());
+        let known = [10, 9, 4, 3, 1].map(is_known);
+        assert_eq!(known, [true, true, true, true, false]);
+        calls.forget(&options(10));
+        assert!(!is_known(10));
+    }
+}
