@@ -78,12 +78,17 @@ impl Misses {
     /// What the calibration says itself.
     pub(crate) const MEASURED: Self = Self::Times(1.0);
 
+    /// How many times as much, if somebody has looked.
+    pub(crate) const fn known(self) -> Option<f32> {
+        match self {
+            Self::Unknown => None,
+            Self::Times(times) => Some(times),
+        }
+    }
+
     /// What is known, or else what `guess` says.
     pub(super) fn times(self, guess: impl FnOnce() -> f32) -> f32 {
-        match self {
-            Self::Unknown => guess(),
-            Self::Times(times) => times,
-        }
+        self.known().unwrap_or_else(guess)
     }
 }
 

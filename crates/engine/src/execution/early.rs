@@ -24,17 +24,24 @@ use crate::layout::PageCodec;
 struct Round {
     /// Once so many candidates are expanded, or clusters looked into, in shares of the list.
     after: f32,
+    /// And so many more, which lead to where the answers are.
+    way: f32,
     share: f32,
 }
+
+/// Hops of a walk to the answers, which short lists do not tell.
+const WAY: f32 = 4.0;
 
 /// Of a walk. A batch of reads costs as much as some reads do, so that there are two.
 const OF_WALK: &[Round] = &[
     Round {
         after: 0.45,
+        way: WAY,
         share: 0.6,
     },
     Round {
         after: 0.8,
+        way: WAY,
         share: 1.0,
     },
 ];
@@ -42,6 +49,7 @@ const OF_WALK: &[Round] = &[
 /// Of a scan, which looks into as many clusters as its list is long after it found its answers.
 const OF_SCAN: &[Round] = &[Round {
     after: 1.0,
+    way: 0.0,
     share: 1.0,
 }];
 
@@ -109,7 +117,7 @@ impl EarlyReads {
     /// The share that is to be read now, after so many `hops` for a list of `size`.
     fn due(&mut self, hops: u64, size: usize) -> Option<f32> {
         let (round, others) = self.rounds.split_first()?;
-        if !self.has_list || (hops as f32) < round.after * size as f32 {
+        if !self.has_list || (hops as f32) < round.after * size as f32 + round.way {
             return None;
         }
         self.rounds = others;

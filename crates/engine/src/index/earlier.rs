@@ -20,6 +20,8 @@ const KNOWN_KINDS: usize = 8;
 const JUDGED: (usize, usize) = (32, 128);
 /// Queries that are compared before lists grow, and before they are told to be long enough.
 const COMPARED: (u32, u32) = (32, 96);
+/// Standard errors that lists which shrink are sure of.
+const SURE: f32 = 2.0;
 /// One query in so many is compared once lists are long enough, and tells how it lies after those
 /// that are judged first, where that is not for nothing.
 const ONE_IN: u32 = 64;
@@ -54,8 +56,19 @@ struct Earlier {
 #[derive(Clone, Copy, Default)]
 struct Sums {
     missed: f32,
+    squares: f32,
     places: u64,
     queries: u32,
+}
+
+/// What queries told that were compared with the same list.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Means {
+    /// Share missed, and its standard error.
+    missed: f32,
+    error: f32,
+    /// Places of a list.
+    places: u32,
 }
 
 /// How a call is to be searched.
@@ -105,21 +118,21 @@ impl EarlierCalls {
         self.of_kind(options, |earlier| earlier.judge(version, options, told));
     }
 
-    /// Notes what a comparison that was advised told: the shares that queries missed, added, and
-    /// how many queries and places on average their lists had.
+    /// Notes what a comparison that was advised told: the share that each query missed, and how
+    /// many places their lists had on average.
     pub(super) fn compare(
         &self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
         advice: &Advice,
-        told: ((f32, u32), u32),
+        (missed, list_size): (impl Iterator<Item = f32>, u32),
     ) {
         self.of_kind(options, |earlier| {
             let is_current = |own: &Lengthening| {
                 (own.lists, Some(own.reference)) == (advice.lists, advice.reference)
             };
             if earlier.lengthening.as_ref().is_some_and(is_current) {
-                earlier.compare(place, options, told);
+                earlier.compare(place, options, (missed, list_size));
             }
         });
     }
@@ -192,39 +205,49 @@ impl Earlier {
         self.unlike = Some(is_unlike);
     }
 
+    /// Lists grow if they miss too much; if they miss less than they may, they shrink.
     fn compare(
         &mut self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
-        ((missed, count), list_size): ((f32, u32), u32),
+        (missed, list_size): (impl Iterator<Item = f32>, u32),
     ) {
-        self.compared.add(missed, (count, list_size));
+        missed.for_each(|own| self.compared.add(own, list_size));
         let means = self.compared.means(options);
         let Some((means, own)) = means.zip(self.lengthening.as_mut()) else {
             return;
         };
         self.compared = Sums::default();
-        self.is_enough = own.compare(place, options, means) == Compared::Enough;
+        let next = own.compare(place, options, (means.missed, means.places));
+        self.is_enough = next == Compared::Enough;
+        if self.is_enough {
+            own.shorten(place, options, means.missed + SURE * means.error);
+        }
     }
 }
 
 impl Sums {
-    /// Adds what so many queries missed with lists of so many places.
-    fn add(&mut self, missed: f32, (count, list_size): (u32, u32)) {
+    /// Adds what a query missed with a list of so many places.
+    fn add(&mut self, missed: f32, list_size: u32) {
         self.missed += missed;
-        self.places += u64::from(list_size) * u64::from(count);
-        self.queries += count;
+        self.squares += missed * missed;
+        self.places += u64::from(list_size);
+        self.queries += 1;
     }
 
-    /// Share missed and places, as means; `None` of too few queries to act on them.
-    fn means(&self, options: &SearchOptions) -> Option<(f32, u32)> {
-        let queries = self.queries.max(1);
-        let missed = self.missed / queries as f32;
-        let places = (self.places / u64::from(queries)) as u32;
+    /// Means; `None` of too few queries to act on them.
+    fn means(&self, options: &SearchOptions) -> Option<Means> {
+        let queries = self.queries.max(1) as f32;
+        let missed = self.missed / queries;
+        let variance = (self.squares / queries - missed * missed).max(0.0);
         let (longer, enough) = COMPARED;
         let is_short = missed > allowed(options);
         let least = if is_short { longer } else { enough };
-        (queries >= least).then_some((missed, places))
+        (self.queries >= least).then_some(Means {
+            missed,
+            error: (variance / queries).sqrt(),
+            places: (self.places / u64::from(self.queries.max(1))) as u32,
+        })
     }
 }
 
@@ -278,14 +301,19 @@ mod tests {
         let after = |missed: f32, queries: u32| {
             let mut sums = Sums::default();
             for _ in 0..queries {
-                sums.add(missed, (1, 50));
+                sums.add(missed, 50);
             }
             sums.means(&options)
         };
+        let means = |missed| Means {
+            missed,
+            error: 0.0,
+            places: 50,
+        };
         assert_eq!(after(0.5, 31), None);
-        assert_eq!(after(0.5, 32), Some((0.5, 50)));
+        assert_eq!(after(0.5, 32), Some(means(0.5)));
         assert_eq!(after(0.0, 95), None);
-        assert_eq!(after(0.0, 96), Some((0.0, 50)));
+        assert_eq!(after(0.0, 96), Some(means(0.0)));
     }
 
     #[test]

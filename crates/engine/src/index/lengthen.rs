@@ -23,6 +23,8 @@ const FARTHER: u32 = 3;
 const TIMES: (f32, f32) = (1.5, 16.0);
 /// Factor from one multiple to the next, and from one list to the next.
 const GROWTH: f32 = 1.4;
+/// Factor between multiples that are tried for the one of the usual lists.
+const STEP: f32 = 1.1;
 /// Lists grow to so many times their usual size, or to so many places, whatever a sample misses:
 /// queries that resemble no row would search all of them.
 const LONGEST: (u32, u32) = (16, 4 * LEAST);
@@ -100,6 +102,33 @@ impl Lengthening {
         }
         self.reference = farther;
         Compared::Farther
+    }
+
+    /// Takes lists of the calibration for fewer misses, where queries missed so much less than they
+    /// may. Misses go with the lists as those of the calibration do.
+    pub(super) fn shorten(
+        &mut self,
+        place: (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        missed: f32,
+    ) {
+        let SampledLists::Calibrated(misses) = self.lists else {
+            return;
+        };
+        let places = |times| calibrated_places(place, (options, Misses::Times(times)));
+        let own = calibrated_places(place, (options, misses));
+        let least = Misses::ALIKE.known().unwrap_or(TIMES.0);
+        let tried = std::iter::successors(Some(least), |times| Some(times * STEP));
+        let mut tried = tried.take_while(|times| *times <= TIMES.1);
+        let as_long = || tried.find(|times| places(*times) >= own);
+        let times = misses.known().or_else(as_long).unwrap_or(TIMES.1);
+        let fewer = (times * missed / allowed(options)).max(least);
+        if fewer < times
+            && places(fewer).is_some_and(|shorter| own.is_some_and(|own| shorter < own))
+        {
+            self.lists = SampledLists::Calibrated(Misses::Times(fewer));
+            self.times = fewer * GROWTH;
+        }
     }
 
     /// The next lists: those of the calibration for more misses, then of one size; `None` if memory
@@ -248,18 +277,20 @@ fn longest_list(version: &Version, options: &SearchOptions, most: u32) -> u32 {
 
 /// The mean share of the closest rows that was not found.
 fn mean_missed(found: &Answers, closest: &Answers) -> f32 {
-    let (sum, count) = missed(found, closest);
+    let (sum, count) =
+        missed(found, closest).fold((0.0, 0), |(sum, count), own| (sum + own, count + 1));
     sum / f32::max(count as f32, 1.0)
 }
 
-/// The shares of the closest rows that were not found, added, and of how many queries.
-pub(super) fn missed(found: &Answers, closest: &Answers) -> (f32, u32) {
-    let queries = 0..closest.stats.len();
-    let each = queries.filter_map(|query| {
+/// The share of the closest rows that was not found, of each query that has any.
+pub(super) fn missed<'a>(
+    found: &'a Answers,
+    closest: &'a Answers,
+) -> impl Iterator<Item = f32> + 'a {
+    (0..closest.stats.len()).filter_map(|query| {
         let closest: Vec<Answer> = closest.of_query(query).collect();
         share_missed(found.of_query(query), &closest)
-    });
-    each.fold((0.0, 0), |(sum, count), own| (sum + own, count + 1))
+    })
 }
 
 /// The share of the `closest` that was not found; a row that is equally near stands for one of

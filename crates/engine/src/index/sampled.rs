@@ -129,8 +129,9 @@ impl Index {
         if let Some(reference) = advice.reference {
             match search(SampledLists::Sized(reference)) {
                 Ok(mut closest) => {
-                    let told = (missed(&found.0, &closest.0), found.0.settings.list_size);
-                    earlier.compare(place, options, &advice, told);
+                    let told = missed(&found.0, &closest.0);
+                    let list_size = found.0.settings.list_size;
+                    earlier.compare(place, options, &advice, (told, list_size));
                     closest.0.add_costs(&found.0);
                     found = closest;
                 }
