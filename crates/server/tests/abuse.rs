@@ -341,11 +341,11 @@ async fn attack(app: App) {
         ),
         (
             format!("{post}transfer-encoding: chunked\r\n\r\n8000000000000000\r\nab"),
-            &[400, 408, 413],
+            &[400],
         ),
         (
             format!("{post}transfer-encoding: chunked\r\n\r\nfffffffffffffffff\r\nab"),
-            &[400, 413],
+            &[400],
         ),
         (
             format!("{post}content-length: 99999999999\r\n\r\n{{}}"),
@@ -382,6 +382,17 @@ async fn attack(app: App) {
     )
     .await;
     assert!(!closed.starts_with("HTTP/1.1 200"));
+    for path in ["/collections/c/points/count", "/nowhere"] {
+        let bytes = 33 << 20;
+        let head = format!("POST {path} HTTP/1.1\r\nhost: a\r\ncontent-length: {bytes}\r\n\r\n");
+        let said = format!("{head}{}", " ".repeat(bytes));
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        // All is taken, and then answered.
+        stream.write_all(said.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert!([b"HTTP/1.1 413", b"HTTP/1.1 404"].contains(&&answer));
+    }
     let waits =
         format!("{post}expect: 100-continue\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}");
     assert!(

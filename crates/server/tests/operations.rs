@@ -1032,6 +1032,14 @@ fn a_collection_has_a_recall_of_its_own() {
     let shown = server.get("/collections/c").result();
     assert_eq!(shown["config"]["metadata"], recall(0.5)["metadata"]);
     assert_eq!(told(&query)["recall"], 0.5);
+    for (own, status, word) in [
+        (json!({"recall": 2}), 422, "params.pageway.recall"),
+        (json!({"recal": 0.9}), 400, "recal"),
+    ] {
+        let query = json!({"query": [1, 1], "using": "a", "params": {"pageway": own}});
+        let refused = server.post("/collections/c/points/query", &query);
+        assert!(refused.error(status).contains(word));
+    }
 }
 
 #[test]

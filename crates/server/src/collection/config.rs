@@ -548,6 +548,11 @@ mod tests {
                 "vectors.size",
             ),
             (
+                json!({"vectors": {"size": "4", "distance": "Dot"}}),
+                400,
+                "body: vectors.size",
+            ),
+            (
                 json!({"vectors": {"size": 4, "distance": "Far"}}),
                 400,
                 "Far",

@@ -153,7 +153,8 @@ impl Schema {
             m.map(|m| m.saturating_mul(2).clamp(8, 128) as u32)
         };
         let mut dense = Vec::new();
-        let is_unnamed = vectors.get("size").is_some_and(Value::is_number);
+        let own = |key| vectors.get(key).is_some_and(|value| !value.is_object());
+        let is_unnamed = own("size") || own("distance");
         if is_unnamed {
             dense.push(field("", vectors, "vectors", degree(vectors))?);
         } else {
@@ -374,7 +375,10 @@ fn field(name: &str, own: &Value, path: &str, degree: Option<u32>) -> Outcome<De
                  `Euclid`, `Dot`, `Manhattan`"
             )));
         }
-        None => return Err(format("distance: one of Cosine, Euclid, Dot is expected")),
+        None => {
+            let words = "distance: one of Cosine, Euclid, Dot, Manhattan is expected";
+            return Err(format(words));
+        }
     };
     Ok(DenseField {
         name: name.to_owned(),

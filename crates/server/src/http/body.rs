@@ -1,5 +1,6 @@
 //! Bodies of requests, read into room that is set aside for them.
 
+use std::error::Error;
 use std::time::Duration;
 
 use axum::body::{Bytes, HttpBody, to_bytes};
@@ -40,10 +41,17 @@ pub(crate) async fn receive(
     let read = to_bytes(request.into_body(), most as usize);
     match timeout(BODY_TIME, read).await {
         Ok(Ok(body)) => room_of((memory, metrics), body, room).await,
-        Ok(Err(_)) if length.is_none() => Err(Failure::too_large(most)),
-        Ok(Err(error)) => Err(Failure::format(error)),
+        Ok(Err(error)) if is_of_connection(&error) => Err(Failure::format(error)),
+        Ok(Err(_)) => Err(Failure::too_large(most)),
         Err(_) => Err(Failure::timeout()),
     }
+}
+
+/// Whether a body broke off or was not well formed, and was not too long.
+fn is_of_connection(error: &axum::Error) -> bool {
+    let first: &(dyn Error + 'static) = error;
+    let mut causes = std::iter::successors(Some(first), |&cause| cause.source());
+    causes.any(<dyn Error>::is::<hyper::Error>)
 }
 
 /// More room for a body of many values, which take more than their text.

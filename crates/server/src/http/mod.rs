@@ -11,6 +11,7 @@ mod head;
 mod route;
 mod serve;
 mod tls;
+mod unread;
 mod upload;
 mod weight;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::http::header::EXPECT;
 use axum::http::{Request, Uri};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -20,6 +21,7 @@ use tokio::time::timeout;
 
 use super::head::{HEAD_TIME, HeadTurn, HeadWatch};
 use super::tls::Tls;
+use super::unread::SharedBody;
 
 /// Connections at the same time.
 const MAX_CONNECTIONS: usize = 4096;
@@ -136,10 +138,18 @@ fn connection(
         trim(request.uri_mut());
         let (router, turn) = (router.clone(), Arc::clone(&own));
         turn.end();
+        // Who asks whether to send sends nothing that is refused.
+        let sends = !request.headers().contains_key(EXPECT);
         async move {
             use hyper_util::service::TowerToHyperService;
             let service = TowerToHyperService::new(router);
-            let answer = hyper::service::Service::call(&service, request.map(Body::new)).await;
+            let (head, body) = request.into_parts();
+            let body = SharedBody::new(body);
+            let request = Request::from_parts(head, Body::new(body.clone()));
+            let answer = hyper::service::Service::call(&service, request).await;
+            if sends {
+                body.drain().await;
+            }
             turn.begin();
             answer
         }

@@ -69,12 +69,25 @@ impl QueryParams {
 
 /// What is ours to ask for.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct OwnParams {
     #[serde(default)]
     pub(crate) recall: Option<f32>,
     /// Whether the answer says how it was searched.
     #[serde(default)]
     pub(crate) explain: Option<bool>,
+}
+
+impl OwnParams {
+    fn check(&self) -> Outcome<()> {
+        match self.recall.filter(|recall| !(0.0..=1.0).contains(recall)) {
+            None => Ok(()),
+            Some(recall) => Err(Failure::invalid(
+                "params.pageway.recall",
+                format!("value {recall} invalid, must be from 0.0 to 1.0"),
+            )),
+        }
+    }
 }
 
 /// What a query asks for.
@@ -103,6 +116,7 @@ impl Query {
         refuse("shard_key", self.shard_key.as_ref())?;
         if let Some(params) = &self.params {
             refuse("params.idf", params.idf.as_ref())?;
+            params.pageway.unwrap_or_default().check()?;
         }
         let kind = match &self.asked {
             None | Some(Value::Null) => Ok(QueryKind::Scroll),
