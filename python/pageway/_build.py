@@ -21,7 +21,7 @@ from ._checks import (
 )
 from ._elements import as_element
 from ._ids import as_keys
-from ._paths import PathLike, as_path, is_path
+from ._paths import PathLike, as_directory, as_path, is_path
 from ._progress import Reporting, check_wish
 from ._settings import budgets, design
 from ._sources import as_input
@@ -37,7 +37,7 @@ def carry_out(given: Mapping[str, Any], act: Act) -> Tuple[str, Dict[str, Any]]:
 
     Gives what it says, as JSON, and what reading the rows took beside it.
     """
-    place = as_path(given["path"])
+    place = as_directory(given["path"])
     options = _options(given)
     check_wish(given["progress"])
     with ExitStack() as stack:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Union
 
+from .errors import InvalidInputError
+
 PathLike = Union[str, os.PathLike[str]]
 
 
@@ -18,6 +20,15 @@ def as_path(path: PathLike, name: str = "path") -> str:
     if not is_path(path):
         raise TypeError(f"{name} must be a str or a pathlib.Path, not {type(path).__name__}")
     return os.fspath(os.path.expanduser(path))
+
+
+def as_directory(path: PathLike) -> str:
+    """`path` of a directory, which no URL names, as text."""
+    text = as_path(path)
+    if is_url(text):
+        words = "a URL, where a directory is needed: publish to object storage from one"
+        raise InvalidInputError(f"{text}: {words}")
+    return text
 
 
 def is_url(path: str) -> bool:

@@ -13,7 +13,7 @@ from ._attributes import Attributes, Schema, as_schema
 from ._build import carry_out, place_of, refuse_to_replace
 from ._checks import as_memory, checked_count, checked_optional, checked_text
 from ._elements import as_element
-from ._paths import PathLike, as_path
+from ._paths import PathLike, as_directory
 from ._progress import ProgressWish
 from ._settings import (
     DEFAULTS,
@@ -346,7 +346,7 @@ def create(
         "degree": checked_count("degree", degree),
         "schema": as_schema(schema),
     }
-    _native.create(as_path(path), options)
+    _native.create(as_directory(path), options)
     return open(path, writable=True, update_memory=update_memory)
 
 

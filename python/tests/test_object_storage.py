@@ -54,3 +54,14 @@ def test_what_cannot_be_is_said(published, tmp_path):
         pageway.open("ftp://x/y", cache=tmp_path / "c")
     with pytest.raises(pageway.NotFoundError, match="no index was published"):
         pageway.open(f"file://{tmp_path / 'none'}", cache=tmp_path / "c")
+
+
+def test_what_makes_a_directory_takes_no_url(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = np.eye(8, dtype=np.float32)
+    for data in (rows, iter([rows])):
+        with pytest.raises(pageway.InvalidInputError, match="s3://bucket/a: a URL"):
+            pageway.build("s3://bucket/a", data, metric="l2")
+    with pytest.raises(pageway.InvalidInputError, match="a URL"):
+        pageway.create("s3://bucket/a", dimension=8, metric="l2")
+    assert not list(tmp_path.iterdir())

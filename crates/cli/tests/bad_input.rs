@@ -178,6 +178,18 @@ fn a_failed_build_leaves_the_old_index_alone() {
 }
 
 #[test]
+fn a_url_is_no_directory_to_change() {
+    let place = Place::new();
+    place.write("good.fbin", small_fbin(100, 4));
+    let words = "s3://bucket/a; a URL";
+    let build = "build --data good.fbin --metric l2 --out s3://bucket/a";
+    check(&place, &case(build, INVALID, words));
+    let insert = "insert s3://bucket/a --data good.fbin";
+    check(&place, &case(insert, NOT_FOUND, words));
+    assert!(!place.exists("s3:"));
+}
+
+#[test]
 fn a_directory_that_is_no_index_is_refused_and_untouched() {
     let place = with_damaged_files();
     std::fs::create_dir(place.path("letters")).unwrap();

@@ -222,15 +222,20 @@ impl Objects {
 
     fn put_as(&self, name: &str, bytes: Vec<u8>, mode: PutMode) -> io::Result<bool> {
         let payload = PutPayload::from(bytes);
-        self.request(name, |store, at| {
+        let done = self.request(name, |store, at| {
             let (payload, options) = (payload.clone(), PutOptions::from(mode.clone()));
             Box::pin(async move {
                 match store.put_opts(&at, payload, options).await {
-                    Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(false),
-                    done => done.map(|_| true),
+                    Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
+                        Ok(Some(false))
+                    }
+                    Err(Error::NotFound { .. }) => Ok(None),
+                    done => done.map(|_| Some(true)),
                 }
             })
-        })
+        })?;
+        let homeless = || io::Error::other(format!("{}: there is no such bucket", self.url));
+        done.ok_or_else(homeless)
     }
 
     /// Writes an object of `length` bytes that `read` gives from an offset, part by part.

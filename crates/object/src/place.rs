@@ -10,11 +10,6 @@ use pageway_store::{OsVfs, create_directory};
 
 use crate::Objects;
 
-/// Whether a place is named by a URL, and not a directory.
-pub fn is_url(place: &LocalPath) -> bool {
-    place.to_str().is_some_and(|text| text.contains("://"))
-}
-
 /// The objects below `file://`, `s3://`, `gs://` or `az://`. Keys and endpoints of clouds come from
 /// the environment variables that their own tools read.
 ///

@@ -229,6 +229,9 @@ fn lost_acknowledgements_commit_once_and_stores_without_conditions_are_refused()
     store.set(Fault::Unconditional);
     let error = publish(&objects(&store), dir.path(), &NoProgress).unwrap_err();
     assert!(error.to_string().contains("conditional puts"), "{error}");
+    store.set(Fault::Homeless);
+    let error = publish(&objects(&store), dir.path(), &NoProgress).unwrap_err();
+    assert!(error.to_string().contains("no such bucket"), "{error}");
 }
 
 #[test]

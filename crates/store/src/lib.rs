@@ -47,4 +47,4 @@ pub use page::{
     MAX_UNIT_BYTES, PAGE_FORMAT_VERSION, PAGE_HEADER_BYTES, PageFile, PageFileWriter, PageGeometry,
     unit_epoch, verify_file, verify_units,
 };
-pub use vfs::{LockGuard, OpenMode, OsVfs, Vfs, VfsFile, create_directory};
+pub use vfs::{LockGuard, OpenMode, OsVfs, Vfs, VfsFile, create_directory, is_url};

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, cast
 import ray
 
 from .._build import refuse_to_replace
-from .._paths import PathLike, as_path, is_path
+from .._paths import PathLike, as_directory, as_path, is_path
 from .._settings import Metric, SegmentCut
 from ..errors import BusyError, InvalidInputError
 from ..reports import BuildReport
@@ -125,7 +125,7 @@ def build(
     ExistsError
         An index stands at `out`, and `overwrite` is False.
     """
-    place = os.path.abspath(as_path(out))
+    place = os.path.abspath(as_directory(out))
     folder = os.path.abspath(as_path(work)) if work is not None else f"{place}.work"
     goes_on = os.path.exists(os.path.join(folder, _MARK))
     # A build that was cut off after its last step ends its work.

@@ -39,6 +39,8 @@ pub enum Fault {
     LostAcknowledgement,
     /// Whatever is created or replaced, conditions do not count.
     Unconditional,
+    /// There is no bucket.
+    Homeless,
 }
 
 /// The store.
@@ -97,6 +99,10 @@ impl ObjectStore for Faulty {
             Fault::Down => return Err(throttled()),
             Fault::Throttled if turn % 3 != 0 => return Err(throttled()),
             Fault::Unconditional => options.mode = PutMode::Overwrite,
+            Fault::Homeless => {
+                let (path, source) = (at.to_string(), "404 NoSuchBucket".into());
+                return Err(Error::NotFound { path, source });
+            }
             _ => {}
         }
         let done = self.inner.put_opts(at, payload, options).await?;

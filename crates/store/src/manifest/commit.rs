@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::container::{self, MANIFEST_HEADER_BYTES, MAX_MANIFEST_BYTES};
 use super::{MANIFEST_FILE, MANIFEST_TMP_FILE};
-use crate::{OpenMode, StoreError, Vfs};
+use crate::{OpenMode, StoreError, Vfs, is_url};
 
 /// Makes `payload` the current manifest of `dir`, atomically.
 ///
@@ -75,14 +75,16 @@ fn sync_dir(vfs: &dyn Vfs, dir: &Path) -> Result<(), StoreError> {
 
 fn absent((vfs, dir): (&dyn Vfs, &Path), path: &Path, error: std::io::Error) -> StoreError {
     if error.kind() == ErrorKind::NotFound {
+        let absent = |what| StoreError::NotFound {
+            path: dir.to_path_buf(),
+            what,
+        };
+        if is_url(dir) {
+            return absent("no index here: a URL, where a directory is needed");
+        }
         match vfs.exists(dir) {
             Ok(true) => {}
-            Ok(false) => {
-                return StoreError::NotFound {
-                    path: dir.to_path_buf(),
-                    what: "no index here: there is no such directory",
-                };
-            }
+            Ok(false) => return absent("no index here: there is no such directory"),
             Err(error) => return StoreError::io(dir, "look for", error),
         }
         let what =

@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 use super::Vfs;
 use crate::StoreError;
 
+/// Whether a place is named by a URL, and not a directory.
+pub fn is_url(place: &Path) -> bool {
+    place.to_str().is_some_and(|text| text.contains("://"))
+}
+
 /// Creates `dir` and its missing parents, and makes each new name durable in its parent.
 ///
 /// Costs nothing when the directory exists, else one directory sync per created level.

@@ -7,6 +7,6 @@ mod directory;
 mod os;
 mod traits;
 
-pub use directory::create_directory;
+pub use directory::{create_directory, is_url};
 pub use os::OsVfs;
 pub use traits::{LockGuard, OpenMode, Vfs, VfsFile};

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 
-use super::{LockGuard, OpenMode, Vfs, VfsFile};
+use super::{LockGuard, OpenMode, Vfs, VfsFile, is_url};
 
 /// The operating system's files.
 #[derive(Clone, Copy, Default, Debug)]
@@ -66,7 +66,7 @@ impl Vfs for OsVfs {
     }
 
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        std::fs::create_dir_all(path)
+        local(path).and_then(std::fs::create_dir_all)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
@@ -78,7 +78,7 @@ impl Vfs for OsVfs {
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
-        path.try_exists()
+        local(path)?.try_exists()
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
@@ -133,6 +133,15 @@ fn flock(file: File, how: FlockOperation) -> io::Result<Option<Box<dyn LockGuard
         Err(Errno::WOULDBLOCK) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// A path that no URL stands in the place of.
+fn local(path: &Path) -> io::Result<&Path> {
+    if is_url(path) {
+        let words = "a URL, where a directory is needed: publish to object storage from one";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
+    }
+    Ok(path)
 }
 
 /// Names in a directory of what is of a `wanted` type, sorted.
@@ -369,6 +378,8 @@ mod tests {
         OsVfs
             .create_dir_all(&root.path().join("subdirectory"))
             .unwrap();
+        let url = OsVfs.create_dir_all(&root.path().join("s3://bucket/a"));
+        assert_eq!(url.unwrap_err().kind(), io::ErrorKind::InvalidInput);
         OsVfs.rename(&a, &b).unwrap();
         OsVfs.sync_dir(root.path()).unwrap();
         assert_eq!(OsVfs.list(root.path()).unwrap(), ["b"]);
