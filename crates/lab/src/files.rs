@@ -38,17 +38,18 @@ pub(crate) fn length(path: &Path) -> Result<u64> {
     open(path, OpenMode::Read)?.len().map_err(at(path))
 }
 
-/// Bytes of the files of a directory and of those in it; of a file that goes meanwhile none.
+/// Bytes of the files of a directory and of those below it; of a file that goes meanwhile none.
 pub(crate) fn directory_bytes(path: &Path) -> u64 {
-    let names = vfs().list(path).unwrap_or_default();
-    let bytes = names.iter().map(|name| {
-        let own = path.join(name);
-        match vfs().list(&own) {
-            Ok(_) => directory_bytes(&own),
-            Err(_) => length(&own).unwrap_or(0),
-        }
-    });
-    bytes.sum()
+    let inside = |names: io::Result<Vec<String>>| {
+        let names = names.unwrap_or_default();
+        names.into_iter().map(|name| path.join(name))
+    };
+    let own: u64 = inside(OsVfs.list(path))
+        .map(|file| length(&file).unwrap_or(0))
+        .sum();
+    own + inside(OsVfs.list_others(path))
+        .map(|below| directory_bytes(&below))
+        .sum::<u64>()
 }
 
 /// Bytes that are free where a directory is or will be; none where the system does not tell.
@@ -270,6 +271,18 @@ mod tests {
         assert_eq!(read_text(&path).unwrap(), "abc");
         assert_eq!(length(&path).unwrap(), 3);
         assert!(!exists(&with_suffix(&path, ".partial")).unwrap());
+    }
+
+    #[test]
+    fn a_directory_has_the_bytes_of_those_below_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = folder.path().join("log").join("old");
+        create_directory(&below).unwrap();
+        for (directory, bytes) in [(folder.path(), 3), (below.as_path(), 5)] {
+            write(&directory.join("a"), &vec![0; bytes]).unwrap();
+        }
+        assert_eq!(directory_bytes(folder.path()), 8);
+        assert_eq!(directory_bytes(&folder.path().join("none")), 0);
     }
 
     #[test]

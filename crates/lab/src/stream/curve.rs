@@ -25,7 +25,11 @@ impl Found {
         truth: &[Vec<u64>],
     ) -> Result<Self> {
         let answers = index.search(&data.all_queries(), options)?;
-        let share = |(hits, wanted)| hits as f64 / usize::max(wanted, 1) as f64;
+        // Of none, all are found.
+        let share = |(hits, wanted)| match wanted {
+            0 => 1.0,
+            wanted => hits as f64 / wanted as f64,
+        };
         let recalls: Vec<f64> = hits(&answers, truth).map(share).collect();
         let pages = answers.stats.iter().map(|one| one.pages as f64);
         Ok(Self {

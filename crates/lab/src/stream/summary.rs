@@ -88,7 +88,7 @@ pub struct Summary {
     pub bytes_written: u64,
     /// Of those for each byte of vectors that came in.
     pub bytes_written_per_byte: f64,
-    /// Most bytes of the directory for each byte of the vectors that lived then.
+    /// Most bytes of the directory for each byte of the vectors that lived then, where many did.
     pub space: f64,
     /// Flushes and merges.
     pub flushes: u64,
@@ -109,8 +109,10 @@ impl Summary {
         let came = changed().filter(|one| one.operation != "delete");
         let came: u64 = came.map(|one| one.rows).sum();
         let row_bytes = shape.row_bytes() as u64;
-        let space = |one: &StepRecord| one.disk_bytes as f64 / (one.live * row_bytes).max(1) as f64;
-        let steady = records.iter().filter(|one| one.found.is_some());
+        let space = |one: &StepRecord| one.disk_bytes as f64 / (one.live * row_bytes) as f64;
+        let most = records.iter().map(|one| one.live).max().unwrap_or(0);
+        let is_steady = |one: &&StepRecord| one.found.is_some() && one.live * 2 >= most.max(1);
+        let steady = records.iter().filter(is_steady);
         Self {
             searches: found.len(),
             recall: RecallSummary::of(&found),

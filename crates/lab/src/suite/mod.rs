@@ -12,7 +12,7 @@ mod quick;
 
 use std::collections::BTreeMap;
 
-use pageway::{Error, Result};
+use pageway::{Error, MemoryWish, Result};
 use serde::{Deserialize, Serialize};
 
 pub use axes::{Axes, BuildAxes, DataAxes, SearchAxes};
@@ -201,6 +201,10 @@ impl Suite {
             for design in named.data.designs.iter().filter(|_| !libraries) {
                 self.design(design)?;
             }
+            let memory = named.build.memory.iter().chain(&named.build.built_for);
+            for memory in memory.chain(self.memory.values()) {
+                memory.parse::<MemoryWish>()?;
+            }
             if named.data.data.is_empty() {
                 let words = "names no data: give data = [\"...\"]";
                 return Err(Error::invalid(format!(
@@ -297,6 +301,10 @@ list_size = [10, 20]
             (
                 &SMALL.replace("data = [\"photo-sift-300k\"]", ""),
                 "names no data",
+            ),
+            (
+                &SMALL.replace("list_size", "memory = [\"10 bits\"]\nlist_size"),
+                "10 bits",
             ),
         ] {
             let error = Suite::parse(text, "small.toml").unwrap_err().to_string();
