@@ -48,7 +48,8 @@ class Searching:
             Queries in the element type of the index. Floats are cast to the float type of the
             index; bytes and floats are never mixed. Must not be written to while the search runs.
         k : int
-            Neighbours per query, from 1 to ``len(index)``.
+            Neighbours per query, from 1 to 100,000. Where there are fewer rows, the rest of a
+            query's ids are -1 and their distances infinite.
         recall : float, optional
             Recall@k to reach on average, 0.95 by default. The calibration of the index turns it
             into a list size.

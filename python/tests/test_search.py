@@ -146,8 +146,11 @@ def test_fewer_vectors_than_a_list(tmp_path):
     rows = clustered(np.float32, count=5)
     with pageway.build(tmp_path / "i", rows, memory="2MB") as index:
         assert sorted(index.search(rows[0], k=5, effort=100).ids.tolist()) == [0, 1, 2, 3, 4]
-        with pytest.raises(pageway.InvalidInputError, match="k"):
-            index.search(rows[0], k=6)
+        found = index.search(rows[0], k=7)
+        assert sorted(found.ids[:5].tolist()) == [0, 1, 2, 3, 4]
+        assert found.ids[5:].tolist() == [-1, -1] and np.isinf(found.distances[5:]).all()
+        with pytest.raises(pageway.InvalidInputError, match="k = 100001: give 1 to 100000"):
+            index.search(rows[0], k=100_001)
 
 
 def test_memory_is_set_aside_for_the_searches_that_are_announced(built, vectors, queries):

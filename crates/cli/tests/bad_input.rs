@@ -223,10 +223,9 @@ fn with_index() -> Place {
 
 /// What follows `search --index my.index`, and what it must say.
 const SEARCHES: &str = "
-invalid | --queries q.fbin -k 100000 --memory 4MB | k = 100000; 500
-invalid | --queries q.fbin -k 0 | k = 0; 500
-invalid | --queries q.fbin -k 501 | k = 501; 500
-invalid | --queries q.fbin -k 501 --list-size 600 | k = 501; 500
+invalid | --queries q.fbin -k 100001 | k = 100001; 1 to 100000
+invalid | --queries q.fbin -k 0 | k = 0; 1 to 100000
+invalid | --queries q.fbin -k 100001 --list-size 600 | k = 100001; 1 to 100000
 invalid | --queries wide.fbin | 9-d f32; 8-d f32
 invalid | --queries bytes.u8bin | 8-d u8; 8-d f32
 invalid | --queries nan.fbin --list-size 10 | row 0; NaN

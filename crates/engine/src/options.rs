@@ -292,7 +292,8 @@ pub enum Effort {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct SearchOptions {
-    /// Neighbours per query; with a radius, results at most, nearest first.
+    /// Neighbours per query, of which places stay empty where there are fewer rows; with a radius,
+    /// results at most, nearest first.
     pub k: u32,
     /// Distance within which every vector is a result, where that is asked for: squared for L2,
     /// negated for the inner product, one minus the cosine for cosine; as searches return it.

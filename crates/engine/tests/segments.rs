@@ -328,6 +328,29 @@ fn a_radius_and_a_set_of_nodes_reach_over_segments() {
 }
 
 #[test]
+fn places_of_rows_that_are_not_there_stay_empty() {
+    let three = Rows::clustered(3, 16, ElementType::U8, 1);
+    let dir = tempfile::tempdir().unwrap();
+    let index = index_of(&three, dir.path(), &options(Preset::DiskAnn, 3));
+    let queries = Queries::new(three.row(0), three.shape);
+    let exact = SearchOptions::default().with_exact(true);
+    for search in [SearchOptions::default(), listing(10), exact] {
+        let found = index.search(&queries, &search.with_k(5)).unwrap();
+        let mut ids = found.ids[..3].to_vec();
+        ids.sort_unstable();
+        assert_eq!(ids, [user_id(0), user_id(1), user_id(2)]);
+        assert_eq!(found.ids[3..], [u64::MAX; 2]);
+        assert_eq!(found.distances[3..], [f32::INFINITY; 2]);
+    }
+    for k in [0, 100_001] {
+        let error = index.search(&queries, &listing(10).with_k(k)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        let words = format!("k = {k}: give 1 to 100000");
+        assert!(error.context().contains(&words), "{error}");
+    }
+}
+
+#[test]
 fn answers_over_segments_do_not_depend_on_threads() {
     let (base, queries) = (base(), others());
     for preset in [Preset::DiskAnn, Preset::Starling, Preset::Pageway] {

@@ -52,13 +52,11 @@ impl Version {
         (nodes / living).clamp(1.0, MOST_GROWTH)
     }
 
-    /// The places for results of a query. An index that changes has as many as are asked for, even
-    /// if it holds fewer rows now.
+    /// The places for results of a query: as many as are asked for, even if there are fewer rows.
     pub(super) fn places(&self, options: &SearchOptions) -> ResultPlaces {
-        let (k, rows) = (options.k as usize, self.node_count() as usize);
         ResultPlaces {
-            k: if self.changes() { k } else { k.min(rows) },
-            rows,
+            k: options.k as usize,
+            rows: self.node_count() as usize,
             fills: options.radius.is_none(),
         }
     }
@@ -125,7 +123,9 @@ pub(super) fn list_size_for(
 
 /// The same as a mean over queries.
 fn mean_list_size_for(version: &Version, (k, recall): (u32, f32), misses: Misses) -> Result<f32> {
-    check_k(version, k)?;
+    check_k(k)?;
+    // Of fewer rows all are found by what finds them in their number.
+    let k = k.min(version.node_count().max(1));
     if version.segments.is_empty() {
         return Ok(k as f32);
     }
@@ -193,7 +193,7 @@ pub(super) fn check(version: &Version, options: &SearchOptions) -> Result<()> {
         ));
     }
     let Some(radius) = options.radius else {
-        return check_k(version, options.k);
+        return check_k(options.k);
     };
     if radius.is_nan() {
         return Err(Error::invalid("radius: not a number"));
@@ -207,23 +207,12 @@ pub(super) fn check(version: &Version, options: &SearchOptions) -> Result<()> {
     Ok(())
 }
 
-/// Checks k; an index that changes may hold fewer vectors.
-fn check_k(version: &Version, k: u32) -> Result<()> {
-    let nodes = version.node_count();
-    let most = if version.changes() {
-        MAX_LIST_SIZE
-    } else {
-        nodes
-    };
-    if (1..=most).contains(&k) {
+/// Checks k, which may be more than there are rows: the places of those that lack stay empty.
+fn check_k(k: u32) -> Result<()> {
+    if (1..=MAX_LIST_SIZE).contains(&k) {
         return Ok(());
     }
-    if most == 0 {
-        return Err(Error::invalid(
-            "this index holds no vectors to search among",
-        ));
-    }
     Err(Error::invalid(format!(
-        "k = {k}: this index holds {nodes} vectors, so give 1 to {most}"
+        "k = {k}: give 1 to {MAX_LIST_SIZE}"
     )))
 }

@@ -91,11 +91,6 @@ impl Head {
 }
 
 impl Version {
-    /// Whether rows may come and go.
-    pub(crate) fn changes(&self) -> bool {
-        self.manifest.changes.is_some()
-    }
-
     /// Nodes of its segments, dead ones included.
     pub(crate) fn node_count(&self) -> u32 {
         self.manifest.node_count()

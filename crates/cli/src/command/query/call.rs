@@ -1,7 +1,7 @@
 //! A call of many queries: the index is opened, the queries searched, the answers shown, written
 //! and compared with what is known.
 
-use pageway::{Effort, Error, ErrorKind, Index, OpenOptions, Result, SearchOptions, VectorRead};
+use pageway::{Effort, ErrorKind, Index, OpenOptions, Result, SearchOptions, VectorRead};
 
 use super::QueryArguments;
 use super::report::{Report, Shown};
@@ -124,21 +124,8 @@ impl Call<'_> {
             Some(_) if error.kind() == ErrorKind::InvalidInput => {
                 error.within(format!("with room for --limit {} per query", search.k))
             }
-            None if error.kind() == ErrorKind::InvalidInput => {
-                self.too_many_neighbours(place).unwrap_or(error)
-            }
             _ => error,
         })
-    }
-
-    /// The error of more neighbours than an index has that does not change: no memory is enough.
-    fn too_many_neighbours(&self, place: &Place) -> Option<Error> {
-        let index = pageway::describe_on(place.vfs.as_ref(), &place.dir).ok()?;
-        let changes = pageway::describe_changes_on(&place.vfs, &place.dir).ok()?;
-        let (k, nodes) = (self.options.k, index.nodes);
-        let words = format!("k = {k}: this index holds {nodes} vectors, so give 1 to {nodes}");
-        let is_over = changes.is_none() && nodes > 0 && u64::from(k) > nodes;
-        is_over.then(|| Error::invalid(words))
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct SearchArguments {
 /// How hard to try.
 #[derive(Debug, Args)]
 struct EffortArguments {
-    /// Neighbours per query
+    /// Neighbours per query; the rest stays empty where there are fewer rows
     #[arg(short, value_name = "K", default_value_t = 10)]
     k: u32,
 
