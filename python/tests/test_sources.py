@@ -416,7 +416,7 @@ def test_texts_of_json_lines_are_names(tmp_path):
 @pytest.mark.parametrize(
     "line, settings, words",
     [
-        ('{"v": [1, 2', {}, "line 2: no JSON"),
+        ('{"v": [1, 2', {}, "line 2: no JSON: Expecting .,. delimiter at column 12"),
         ('{"v": "one"}', {}, "line 2, field 'v': no list of numbers"),
         ('{"w": [1, 2]}', {}, "line 2: no field 'v'"),
         ('{"v": [1, 2, 3]}', {}, "row 1 has 3 components"),

@@ -86,8 +86,13 @@ impl JsonLines {
     }
 
     fn parsed(&self, line: &[u8]) -> Result<Value> {
-        let value = serde_json::from_slice(line);
-        value.map_err(|error| self.refuse(format!("no JSON: {error}")))
+        let value = serde_json::from_slice(line.trim_ascii_end());
+        value.map_err(|error| {
+            let words = error.to_string();
+            let place = format!(" at line {} column {}", error.line(), error.column());
+            let words = words.strip_suffix(&place).unwrap_or(&words);
+            self.refuse(format!("no JSON: {words} at column {}", error.column()))
+        })
     }
 
     fn add(&mut self, line: &[u8], batch: &mut Batch) -> Result<()> {

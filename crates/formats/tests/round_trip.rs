@@ -301,7 +301,10 @@ fn lines_that_are_wrong_are_named() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("v.jsonl");
     for (line, words) in [
-        ("{\"v\": [1, 2", "line 2: no JSON"),
+        (
+            "{\"v\": [1, 2",
+            "line 2: no JSON: EOF while parsing a list at column 11",
+        ),
         ("{\"w\": [1, 2]}", "line 2: no field 'v'"),
         (
             "{\"v\": [1]}",

@@ -55,7 +55,10 @@ def objects_of(path: str) -> Iterator[Any]:
 
 def _value(line: bytes, place: str) -> Any:
     try:
-        return json.loads(line)
+        return json.loads(line.rstrip())
+    except json.JSONDecodeError as error:
+        where = f"{error.msg} at column {error.colno}"
+        raise InvalidInputError(f"{place}: no JSON: {where}") from error
     except ValueError as error:
         raise InvalidInputError(f"{place}: no JSON: {error}") from error
     except RecursionError:
