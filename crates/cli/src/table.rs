@@ -8,6 +8,25 @@ use pageway_formats::Wish;
 
 use crate::system::plain;
 
+/// Where the vectors lie in a table.
+#[derive(Debug, Args)]
+pub(crate) struct VectorColumn {
+    /// Column of the vectors in a .parquet file, field in a .jsonl file [default: the only one with
+    /// lists]
+    #[arg(long, value_name = "NAME")]
+    column: Option<String>,
+}
+
+impl VectorColumn {
+    /// What to read of vectors with this element type.
+    pub(crate) fn wish(&self, element: Option<ElementType>) -> Wish {
+        Wish {
+            column: self.column.clone(),
+            ..plain(element)
+        }
+    }
+}
+
 /// What is what in a file of rows.
 #[derive(Debug, Args)]
 pub(crate) struct TableArguments {
@@ -16,10 +35,8 @@ pub(crate) struct TableArguments {
     #[arg(long, value_name = "TYPE")]
     pub(crate) element: Option<ElementType>,
 
-    /// Column of the vectors in a .parquet file, field in a .jsonl file [default: the only one with
-    /// lists]
-    #[arg(long, value_name = "NAME")]
-    column: Option<String>,
+    #[command(flatten)]
+    column: VectorColumn,
 
     /// Column, or field, of ids, one per row
     #[arg(long, value_name = "NAME", conflicts_with_all = ["ids", "names"])]
@@ -33,19 +50,14 @@ pub(crate) struct ReadArguments {
     #[arg(long, value_name = "TYPE")]
     pub(crate) element: Option<ElementType>,
 
-    /// Column of the vectors in a .parquet file, field in a .jsonl file [default: the only one with
-    /// lists]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) column: Option<String>,
+    #[command(flatten)]
+    column: VectorColumn,
 }
 
 impl ReadArguments {
     /// What to read.
     pub(crate) fn wish(&self) -> Wish {
-        Wish {
-            column: self.column.clone(),
-            ..plain(self.element)
-        }
+        self.column.wish(self.element)
     }
 }
 
@@ -71,10 +83,9 @@ impl TableArguments {
     /// What to read; rows may wait in `scratch`.
     pub(crate) fn wish(&self, scratch: &Path) -> Wish {
         Wish {
-            element: self.element,
-            column: self.column.clone(),
             id_column: self.id_column.clone(),
             scratch: scratch.to_owned(),
+            ..self.column.wish(self.element)
         }
     }
 }

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use pageway::source::{Selection, VectorFormat};
 use pageway::{ElementType, Result, VectorRead, VectorShape};
-use pageway_formats::{Vectors, Wish};
+use pageway_formats::Vectors;
 use serde::Serialize;
 
 use crate::distinct::check_distinct;
 use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
+use crate::table::VectorColumn;
 use crate::text;
 
 const EXAMPLES: &str = "\
@@ -48,10 +49,8 @@ pub(crate) struct ConvertArguments {
     #[arg(long, value_name = "TYPE")]
     from_element: Option<ElementType>,
 
-    /// Column of the vectors in a .parquet file, field in a .jsonl file [default: the only one with
-    /// lists]
-    #[arg(long, value_name = "NAME")]
-    column: Option<String>,
+    #[command(flatten)]
+    column: VectorColumn,
 }
 
 /// What was written, by convert and slice.
@@ -67,10 +66,7 @@ pub(super) struct Written {
 impl ConvertArguments {
     /// Converts.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let wish = Wish {
-            column: self.column.clone(),
-            ..system::plain(self.from_element)
-        };
+        let wish = self.column.wish(self.from_element);
         let file = system::open_vectors(&self.from, &wish, &session.progress)?;
         let selection = Selection::whole(&file, file.name());
         let copy = Copy {
