@@ -253,7 +253,7 @@ pub enum SourceError {
         value: i64,
     },
     /// A line that is not one decimal number.
-    #[error("{file}: line {line} is not one decimal id between 0 and {}", u64::MAX)]
+    #[error("{file}: line {line} is not one decimal id between 0 and {}", u64::MAX - 1)]
     BadLine {
         /// The file.
         file: String,

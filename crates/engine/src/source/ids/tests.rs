@@ -167,7 +167,11 @@ fn every_malformed_text_file_is_refused_by_name_and_place() {
         ("a.txt", vec![], "holds no rows"),
         ("b.txt", b"1\n\n2".to_vec(), "line 2 is not one decimal id"),
         ("c.txt", b"1\n2\n-3\n".to_vec(), "line 3"),
-        ("d.txt", b"18446744073709551616".to_vec(), "line 1"),
+        (
+            "d.txt",
+            b"18446744073709551616".to_vec(),
+            "line 1 is not one decimal id between 0 and 18446744073709551614",
+        ),
         ("e.txt", b"1 2\n".to_vec(), "line 1"),
         ("f.txt", b"1\r2\n".to_vec(), "line 1"),
         ("g.txt", b"id\n1\n".to_vec(), "line 1"),
