@@ -56,6 +56,8 @@ fn each_format_gives_its_ids_back() {
         ("b.txt", b"1\n2\n".to_vec(), vec![1, 2]),
         ("c.txt", "\u{feff}1\r\n2".as_bytes().to_vec(), vec![1, 2]),
         ("d.txt", b"7".to_vec(), vec![7]),
+        ("e.txt", b"1\n2\n\n".to_vec(), vec![1, 2]),
+        ("f.txt", b"1\r\n2\r\n\r\n".to_vec(), vec![1, 2]),
     ];
     let folder = ScratchFolder::new();
     for (name, content, expected) in cases {
@@ -175,7 +177,7 @@ fn every_malformed_text_file_is_refused_by_name_and_place() {
         ("e.txt", b"1 2\n".to_vec(), "line 1"),
         ("f.txt", b"1\r2\n".to_vec(), "line 1"),
         ("g.txt", b"id\n1\n".to_vec(), "line 1"),
-        ("h.txt", b"1\n\r\n".to_vec(), "line 2"),
+        ("h.txt", b"1\n\r\n\n2\n".to_vec(), "line 2"),
         (
             "a.csv",
             b"1\n".to_vec(),

@@ -1,6 +1,6 @@
 //! Ids as text, one decimal number per line. Lines end with `\n` or `\r\n`; the last may end with
-//! the file. Nothing else is allowed, but a byte order mark, so that a wrong file is found on its
-//! first line.
+//! the file. Nothing else is allowed, but a byte order mark and blank lines at the end, so that a
+//! wrong file is found on its first line.
 //!
 //! Opening reads the file once and remembers where every `LINES_PER_MARK`-th line begins, so that
 //! reading a run of rows later starts close to it: 8 bytes of memory for 4,096 ids.
@@ -160,6 +160,7 @@ impl Lines<'_> {
                     id = Some(longer.ok_or_else(|| self.bad_line())?);
                 }
                 None if id.is_none() => return Ok(None),
+                Some(b'\r' | b'\n') if id.is_none() => return self.pass_blank_end(),
                 end => {
                     let ended = match end {
                         Some(b'\r') => self.next_byte()? == Some(b'\n'),
@@ -171,5 +172,15 @@ impl Lines<'_> {
                 }
             }
         }
+    }
+
+    /// Behind a line break without a number only line breaks may follow.
+    fn pass_blank_end(&mut self) -> Result<Option<u64>, Error> {
+        while let Some(byte) = self.next_byte()? {
+            if !matches!(byte, b'\r' | b'\n') {
+                return Err(self.bad_line().into());
+            }
+        }
+        Ok(None)
     }
 }
