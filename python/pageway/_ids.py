@@ -24,6 +24,8 @@ def as_keys(source: Any) -> Union[npt.NDArray[np.uint64], List[str]]:
 def as_ids(source: Any) -> npt.NDArray[np.uint64]:
     """Ids of shape ``(n,)`` as uint64; whole numbers of any type, none negative."""
     array = np.asarray(unmasked(_large_ids(source), "ids"))
+    if source is None:
+        raise TypeError("ids must be ids or names, not None")
     if array.dtype == object and array.ndim == 0:
         raise InvalidInputError(
             f"ids: come as an array or a list, not as {type(source).__name__}"

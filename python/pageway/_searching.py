@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ._arrays import as_queries, as_rows
 from ._attributes import Filter, as_filter, from_json
+from ._checks import checked_flag
 from ._settings import Tolerance, one_size, range_options, search_options, warn_of_limit
 from .errors import naming
 from .results import RangeResult, SearchResult, as_known
@@ -103,7 +104,7 @@ class Searching:
         queries = as_queries(q, self._native.dimension, self._dtype)
         size = one_size(list_size, effort)
         options = search_options(k, recall, size, beam, threads, tolerance, timeout, strategy)
-        among = as_filter(filter), with_attributes
+        among = as_filter(filter), checked_flag("with_attributes", with_attributes)
         with naming(self.path):
             found = self._native.search(as_rows(queries), options, among)
         shape = (*queries.shape[:-1], options["k"])
@@ -182,7 +183,7 @@ class Searching:
         options = range_options(
             radius, list_size, limit, beam, threads, tolerance, timeout, strategy
         )
-        among = as_filter(filter), with_attributes
+        among = as_filter(filter), checked_flag("with_attributes", with_attributes)
         with naming(self.path):
             found = self._native.search(as_rows(rows), options, among)
         results = (found.lims, found.ids, found.distances)

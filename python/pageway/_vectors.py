@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._attributes import Filter, as_filter, from_json
-from ._checks import checked_count
+from ._checks import checked_count, checked_flag
 from ._elements import numbers
 from ._ids import as_keys
 from ._sources.batches import Batch
@@ -122,7 +122,7 @@ class StoredVectors:
             A page that is damaged or cannot be read.
         """
         wanted = as_keys(ids)
-        parts = bool(vectors), bool(attributes)
+        parts = _parts(vectors, attributes)
         with naming(self.path):
             found = self._native.rows(wanted, parts)
         return self._as_rows(found, parts)
@@ -164,7 +164,7 @@ class StoredVectors:
         CorruptError, StorageError
             A page that is damaged or cannot be read.
         """
-        parts = bool(vectors), bool(attributes)
+        parts = _parts(vectors, attributes)
         start = checked_count("offset", offset, 2**64 - 1), checked_count("limit", limit)
         with naming(self.path):
             found = self._native.scroll(as_filter(filter), start, parts)
@@ -208,3 +208,6 @@ class StoredVectors:
             yield Batch(numbers(bytes_.view(self._dtype)).reshape(-1, dimension), as_given(ids))
 
 
+def _parts(vectors: Any, attributes: Any) -> Tuple[bool, bool]:
+    """What is wanted of rows."""
+    return checked_flag("vectors", vectors), checked_flag("attributes", attributes)

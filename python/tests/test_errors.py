@@ -125,6 +125,14 @@ def test_arguments_of_a_wrong_type_are_named(tmp_path, index):
         (lambda: pageway.open(index.path, writable="no"), "writable must be True or False"),
         (lambda: pageway.open(3), "path must be .* not int"),
         (lambda: index.verify(progress="yes"), "progress must be a bool"),
+        (lambda: index.search(index.vectors(0), with_attributes="no"), "with_attributes must be True"),
+        (lambda: index.range(index.vectors(0), 1, with_attributes=1), "with_attributes must be True"),
+        (lambda: index.rows([0], vectors="no"), "vectors must be True or False, not 'no'"),
+        (lambda: index.rows([0], attributes=None), "attributes must be True or False"),
+        (lambda: index.rows(None), "ids must be ids or names, not None"),
+        (lambda: index.scroll(vectors=0), "vectors must be True or False, not 0"),
+        (lambda: index.scroll(limit="9"), "limit must be an int, not str"),
+        (lambda: index.scroll(offset=1.5), "offset must be an int, not float"),
     ]
     for call, words in cases:
         with pytest.raises(TypeError, match=words):
