@@ -145,7 +145,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (np.datetime64, datetime.datetime, datetime.date, datetime.time)):
         if value != value:
             raise TypeError("NaT is no moment; leave the field out, or give None")
-        return str(value) if isinstance(value, np.datetime64) else value.isoformat()
+        return _moment(value)
     if isinstance(value, np.generic) and not isinstance(value, np.timedelta64):
         return value.item()
     if isinstance(value, UUID):
@@ -153,6 +153,21 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return float(value)
     raise TypeError(f"{type(value).__name__} is no value of an attribute")
+
+
+def _moment(value: Any) -> str:
+    """A moment as files of Parquet give it, in UTC: one text, whatever the zone it was given in."""
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        try:
+            value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        except OverflowError:
+            raise ValueError(f"{value} is outside of the years 1 to 9999 in UTC") from None
+    text = str(value) if isinstance(value, np.datetime64) else value.isoformat()
+    if "T" not in text:
+        return text
+    whole, _, fraction = text.partition(".")
+    whole += ":00" * (2 - whole.count(":"))
+    return f"{whole}.{fraction.rstrip('0')}".rstrip(".") + "Z"
 
 
 def as_filter(given: Optional[Filter]) -> Union[None, Tuple[str, bool], np.ndarray, bytes]:

@@ -144,6 +144,38 @@ def test_moments_are_texts_that_name_them(tmp_path, vectors):
         assert index.count("all = date'2026-01-01T00:00:00Z'") == 3
 
 
+NOON = datetime.datetime(2026, 1, 31, 12, 0, 0, 500_000, datetime.timezone.utc)
+
+
+def holds_noon(path, vectors, own):
+    with pageway.build(path, vectors[:4], attributes=own, memory="2MB") as index:
+        at = index.count("at = '2026-01-31T12:00:00.5Z'")
+        return at == index.count("at = date'2026-01-31T14:00:00.5+02:00'") == 4
+
+
+def test_equal_moments_are_equal_texts(tmp_path, vectors):
+    ahead = datetime.timezone(datetime.timedelta(hours=2))
+    numpy_noon = np.datetime64("2026-01-31T12:00:00.5", "ns")
+    moments = [NOON, NOON.astimezone(ahead), NOON.replace(tzinfo=None), numpy_noon]
+    assert holds_noon(tmp_path / "a", vectors, [{"at": moment} for moment in moments])
+    days = [datetime.date(2026, 1, 31), np.datetime64("2026-01-31")]
+    hours = [np.datetime64("2026-01-31T12", "h"), datetime.datetime(2026, 1, 31, 12)]
+    rows = [{"at": moment} for moment in days + hours]
+    with pageway.build(tmp_path / "b", vectors[:4], attributes=rows, memory="2MB") as index:
+        assert index.count("at = '2026-01-31'") == index.count("at = '2026-01-31T12:00:00Z'") == 2
+    far = [{"at": datetime.datetime(1, 1, 1, tzinfo=ahead)}]
+    with pytest.raises(pageway.InvalidInputError, match="row 0.*outside of the years"):
+        pageway.build(tmp_path / "c", vectors[:1], attributes=far)
+
+
+def test_moments_of_a_table_are_those_of_its_file(tmp_path, vectors):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"at": pyarrow.array([NOON] * 4, pyarrow.timestamp("us", "UTC"))})
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    assert holds_noon(tmp_path / "a", vectors, table)
+    assert holds_noon(tmp_path / "b", vectors, tmp_path / "rows.parquet")
+
+
 def test_other_ways_to_say_a_filter(index):
     class Model:
         def model_dump(self, **how):
