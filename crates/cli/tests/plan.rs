@@ -120,6 +120,10 @@ fn what_cannot_be_planned_says_what_can() {
         ),
         ("--metric l2 --memory 2MB --recall 1.5", "recall = 1.5"),
         (
+            "--metric l2 --memory 2MB --sample 5",
+            "'5' for '--sample <ROWS>': 5 is not in 500..",
+        ),
+        (
             "--metric l2 --memory 2MB --queries none.u8bin",
             "none.u8bin",
         ),

@@ -99,8 +99,13 @@ struct PlanWishes {
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
 
-    /// Rows of the larger sample; the smaller one is a quarter of it
-    #[arg(long, value_name = "ROWS", default_value_t = 20_000)]
+    /// Rows of the larger sample, 500 at least; the smaller one is a quarter of it
+    #[arg(
+        long,
+        value_name = "ROWS",
+        default_value_t = 20_000,
+        value_parser = clap::value_parser!(u64).range(500..)
+    )]
     sample: u64,
 
     /// Seconds after which nothing more is tried [default: none]
