@@ -265,8 +265,8 @@ impl PlanArguments {
                 .element
                 .map(|element| format!("--element {element}")),
             self.vectors
+                .wish()
                 .column
-                .as_ref()
                 .map(|name| format!("--column {name}")),
             self.queries_column
                 .queries_column
