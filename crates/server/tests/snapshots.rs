@@ -307,7 +307,8 @@ fn hostile_archives_are_refused_and_leave_nothing() {
     let sent = upload(&server, "/collections/d/snapshots/upload", &forged(&twice));
     assert!(sent.error(400).contains("twice"));
     let (bytes, _) = archive(&server);
-    for cut in [600, bytes.len() / 2] {
+    let end = bytes.len() - 1024;
+    for cut in [600, bytes.len() / 2, end, end + 512, end + 1023] {
         let sent = upload(&server, "/collections/d/snapshots/upload", &bytes[..cut]);
         assert!(
             sent.error(400).starts_with("Wrong input: Snapshot"),

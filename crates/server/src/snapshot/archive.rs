@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pageway::Vfs;
-use pageway::server::{OpenMode, create_directory};
+use pageway::server::{OpenMode, VfsFile, create_directory};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tar::{Archive, Builder, Entry, EntryType, Header};
@@ -22,6 +22,8 @@ const HEAD: &str = "snapshot.json";
 const MAX_HEAD_BYTES: u64 = 16 << 20;
 /// What nobody but a writer has.
 const LOCK: &str = "LOCK";
+/// Bytes of a block of an archive; two of zeros are its end.
+const BLOCK_BYTES: usize = 512;
 /// Bytes that are copied at a time.
 const CHUNK_BYTES: usize = 256 << 10;
 
@@ -98,11 +100,12 @@ fn header_of(length: u64) -> Header {
 pub(crate) fn unpack(vfs: &Arc<dyn Vfs>, archive: &Path, dir: &Path) -> Outcome<SnapshotHead> {
     let file = vfs.open(archive, OpenMode::ReadOwn);
     let file = file.map_err(|error| Failure::from(pageway::Error::from(error)))?;
-    let mut archive = Archive::new(FileSource::new(file));
+    let mut archive = Archive::new(FileSource::new(Arc::clone(&file)));
     // Extensions would be read into memory, and our own archives have none.
     let mut entries = archive.entries().map_err(refused)?.raw(true);
     let first = entries.next().ok_or_else(|| refused("it is empty"))?;
-    let head = head_of(&mut first.map_err(refused)?)?;
+    let mut last = first.map_err(refused)?;
+    let head = head_of(&mut last)?;
     for number in 0..head.indexes {
         create_directory(vfs.as_ref(), &dir.join(format!("v{number}")))?;
     }
@@ -110,12 +113,25 @@ pub(crate) fn unpack(vfs: &Arc<dyn Vfs>, archive: &Path, dir: &Path) -> Outcome<
         let mut entry = entry.map_err(refused)?;
         let path = path_of(&entry, head.indexes)?;
         take_out(vfs.as_ref(), &mut entry, &dir.join(path))?;
+        last = entry;
     }
+    check_end(&last, file)?;
     for number in 0..head.indexes {
         let synced = vfs.sync_dir(&dir.join(format!("v{number}")));
         synced.map_err(|error| Failure::from(pageway::Error::from(error)))?;
     }
     Ok(head)
+}
+
+/// Refuses an archive that does not end behind its last entry: what was cut off may be entries.
+fn check_end(last: &Entry<'_, impl Read>, file: Arc<dyn VfsFile>) -> Outcome<()> {
+    let end = last.raw_file_position() + last.size().next_multiple_of(BLOCK_BYTES as u64);
+    let mut blocks = [0; 2 * BLOCK_BYTES];
+    let read = FileSource::starting_at(file, end).read_exact(&mut blocks);
+    if read.is_err() || blocks.iter().any(|byte| *byte != 0) {
+        return Err(refused("it is cut off"));
+    }
+    Ok(())
 }
 
 fn refused(what: impl std::fmt::Display) -> Failure {

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 /// Bytes that are hashed at a time.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Reads a file from its begin.
+/// Reads a file from some place on.
 pub(super) struct FileSource {
     file: Arc<dyn VfsFile>,
     at: u64,
@@ -18,7 +18,11 @@ pub(super) struct FileSource {
 
 impl FileSource {
     pub(super) fn new(file: Arc<dyn VfsFile>) -> Self {
-        Self { file, at: 0 }
+        Self::starting_at(file, 0)
+    }
+
+    pub(super) fn starting_at(file: Arc<dyn VfsFile>, at: u64) -> Self {
+        Self { file, at }
     }
 }
 
