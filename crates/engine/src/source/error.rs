@@ -221,6 +221,18 @@ pub enum SourceError {
         /// The element type of the target.
         element: ElementType,
     },
+    /// A number that is too large for the floats of memory.
+    #[error("{name}: row {row}, component {component} is {value:e}, which f32 cannot hold")]
+    TooLarge {
+        /// The file.
+        name: String,
+        /// The row.
+        row: u64,
+        /// The component.
+        component: usize,
+        /// The value.
+        value: f64,
+    },
     /// The format counts rows in 32 bits.
     #[error(
         "{file}: {rows} rows; this format counts at most {}: write .npy or .fvecs",

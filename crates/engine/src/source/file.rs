@@ -137,8 +137,19 @@ impl VectorFile {
             Number::Of(own) => kernels()?.widen(own)(from, &mut values),
             Number::F64 => {
                 let (doubles, _) = from.as_chunks();
-                for (value, double) in values.iter_mut().zip(doubles) {
-                    *value = f64::from_le_bytes(*double) as f32;
+                for (component, (value, double)) in values.iter_mut().zip(doubles).enumerate() {
+                    let double = f64::from_le_bytes(*double);
+                    *value = double as f32;
+                    if double.is_finite() && value.is_infinite() {
+                        let name = self.name.clone();
+                        return Err(SourceError::TooLarge {
+                            name,
+                            row,
+                            component,
+                            value: double,
+                        }
+                        .into());
+                    }
                 }
             }
         }
