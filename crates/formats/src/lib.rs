@@ -30,5 +30,5 @@ pub use attributes::{AttributesWish, open_attributes};
 pub use gather::{Opened, Vectors};
 pub use library::Origin;
 pub use number::widen;
-pub use open::{EXTENSIONS, Wish, open};
+pub use open::{EXTENSIONS, Wish, open, open_index};
 pub use parquet::{AnswersFile, VectorsFile};

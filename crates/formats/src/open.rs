@@ -8,7 +8,7 @@ use pageway::{ElementType, Error, Progress, Result, Vfs};
 
 use crate::gather::{Opened, Vectors, gather};
 use crate::json_lines::JsonLines;
-use crate::library::{self, Found};
+use crate::library::{self, Found, Origin};
 use crate::parquet::ParquetRows;
 
 /// Extensions beside those of the engine.
@@ -68,6 +68,29 @@ pub fn open(
         ids: None,
         origin: None,
     })
+}
+
+/// Opens an index file of another library, and says which.
+///
+/// # Errors
+/// `InvalidInput` for one without vectors, and for a file of no library that is known, with what
+/// it begins with; `NotFound` and `Io`.
+pub fn open_index(
+    vfs: &Arc<dyn Vfs>,
+    path: &Path,
+    element: Option<ElementType>,
+) -> Result<(Opened, Origin)> {
+    if let Some(found) = library::find(vfs, path, element)? {
+        let origin = found.origin.clone();
+        return Ok((some_rows(found)?, origin));
+    }
+    let begins = library::begin_of(vfs, path)?;
+    Err(Error::invalid(format!(
+        "{}: no index file that is known: it {begins}; known are faiss (flat, IVF-flat, \
+         HNSW-flat), hnswlib and DiskANN (NAME_disk.index, NAME.data); 'pageway convert' rewrites \
+         files of vectors",
+        path.display()
+    )))
 }
 
 /// What was found, unless it has no rows.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pageway::{ElementType, Metric, NoProgress, OsVfs, Result, VectorRead, Vfs};
-use pageway_formats::{Opened, Wish, open};
+use pageway_formats::{Opened, Wish, open, open_index};
 
 fn place() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/library")
@@ -175,6 +175,50 @@ fn rows_of_hnswlib_have_labels_and_deleted_ones_are_left_out() {
     let labels: Vec<u64> = rows.iter().map(|row| row + 500).collect();
     assert_eq!(ids(&opened), Some(labels));
     assert_eq!(opened.origin.unwrap().deleted, 2);
+}
+
+#[test]
+fn what_is_no_index_file_is_said_with_the_kinds_that_are_known() {
+    let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let path = elsewhere.path().join("some.index");
+    for (bytes, words) in [
+        (b"".as_slice(), "it is empty; known are"),
+        (
+            b"PK\x03\x04 and more",
+            "it begins with \"PK\\x03\\x04 and\"; known are faiss",
+        ),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let said = open_index(&vfs, &path, None).err().unwrap().to_string();
+        assert!(
+            said.contains(words) && said.contains("some.index"),
+            "{said}"
+        );
+    }
+    let (_, origin) = open_index(&vfs, &place().join("hnswlib.bin"), None).unwrap();
+    assert_eq!(origin.kind, "hnswlib");
+}
+
+#[test]
+fn vectors_of_hnswlib_that_no_floats_are_want_their_type() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let path = elsewhere.path().join("bytes.bin");
+    // One element of a space of 6 bytes: no links, a label.
+    let (vector, label) = (4 + 4 * 4, 4 + 4 * 4 + 6);
+    let mut file: Vec<u8> = [0, 1, 1, label + 8, label, vector, 0, 2, 4, 2, 0, 0]
+        .into_iter()
+        .flat_map(u64::to_le_bytes)
+        .collect();
+    file.extend([[0_u8; 20].as_slice(), &[1, 2, 3, 4, 5, 6], &[7; 8], &[0; 4]].concat());
+    fs::write(&path, &file).unwrap();
+    let words = opened(&path, None).err().unwrap().to_string();
+    assert!(
+        words.contains("6 bytes are none of f32: ") && words.contains("u8 or i8"),
+        "{words}"
+    );
+    let bytes = opened(&path, Some(ElementType::U8)).unwrap();
+    assert_eq!(bytes.vectors.shape().dimension, 6);
 }
 
 #[test]

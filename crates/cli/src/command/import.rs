@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pageway::source::{BLOCK_BYTES, IdRead, RowBlocks};
 use pageway::{ElementType, Error, Metric, Progress, Result, VectorRead, VectorShape};
-use pageway_formats::{Opened, Origin, Wish};
+use pageway_formats::{Opened, Origin, open_index};
 use serde::Serialize;
 
 use crate::distinct::check_distinct;
@@ -83,20 +83,7 @@ impl ImportArguments {
         let ids = self.ids.iter().map(|path| ("--ids", path.as_path()));
         let written: Vec<_> = iter::once(("TO", self.to.as_path())).chain(ids).collect();
         check_distinct(&written, &[("FROM", &self.from)])?;
-        let wish = Wish {
-            element: self.element,
-            column: None,
-            id_column: None,
-            scratch: std::env::temp_dir(),
-        };
-        let opened = system::open_table(&self.from, &wish, &session.progress)?;
-        let Some(origin) = &opened.origin else {
-            return Err(Error::invalid(format!(
-                "{}: no index file of faiss, hnswlib or DiskANN; 'pageway convert' rewrites files \
-                 of vectors",
-                self.from.display()
-            )));
-        };
+        let (opened, origin) = open_index(&system::vfs(), &self.from, self.element)?;
         let shape = opened.vectors.shape();
         let rows = opened.vectors.count();
         let mut out = VectorsOut::create(&self.to, rows, shape)?;
@@ -120,7 +107,7 @@ impl ImportArguments {
         }
         out.finish()?;
         ids_out.map_or(Ok(()), RowsFile::finish)?;
-        self.report(origin, (rows, shape))
+        self.report(&origin, (rows, shape))
     }
 
     fn ids_file(&self, opened: &Opened) -> Result<Option<RowsFile>> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pageway::lab::VfsFile;
-use pageway::{ElementType, Result, Vfs};
+use pageway::{ElementType, Error, Result, Vfs};
 
 use super::fields::Fields;
 use super::found::Found;
@@ -46,6 +46,22 @@ pub(crate) fn find(
         return diskann::read_disk(fields()?, vfs, path, element).map(Some);
     }
     Ok(None)
+}
+
+/// What a file begins with, in words.
+///
+/// # Errors
+/// `NotFound` and `Io`.
+pub(crate) fn begin_of(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<String> {
+    let file = open_file(vfs, path)?;
+    let mut letters = [0; 8];
+    let read = file.read_at(&mut letters, 0);
+    let read = read.map_err(|error| Error::from(error).within(path.display()))?;
+    let letters = letters.get(..read).unwrap_or_default();
+    if letters.is_empty() {
+        return Ok("is empty".to_owned());
+    }
+    Ok(format!("begins with \"{}\"", letters.escape_ascii()))
 }
 
 /// Zeros where there are none.

@@ -70,7 +70,12 @@ pub(super) fn read(mut fields: Fields, element: ElementType) -> Result<Found> {
     let dimension = element.components_in(bytes as usize);
     let whole = element.bytes_of(dimension) as u64 == bytes;
     let shape = shape(dimension as u64, element).filter(|_| whole);
-    let words = || fields.refuse(format!("vectors of {bytes} bytes are none of {element}"));
+    let words = || {
+        fields.refuse(format!(
+            "vectors of {bytes} bytes are none of {element}: if its space is one of bytes, give \
+             the element type, u8 or i8"
+        ))
+    };
     let shape = shape.ok_or_else(words)?;
     let mut all = Runs::new(&fields, Grid::even(head.stride, head.stride));
     all.add(HEAD_BYTES, head.elements)?;

@@ -18,7 +18,7 @@ mod found;
 mod hnswlib;
 mod runs;
 
-pub(crate) use find::find;
+pub(crate) use find::{begin_of, find};
 pub(crate) use found::Found;
 pub use found::Origin;
 pub(crate) use runs::{RunIds, Runs};
