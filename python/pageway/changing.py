@@ -350,7 +350,9 @@ class Changing:
         the merge that are under way (``work``, ``stage``, ``done``, ``total``), ``background_failed`` what
         went wrong there and is the error of the next insert, ``merge_refused`` why segments were not
         merged, ``patch_refused`` why rows became segments where pages were to change. ``latency`` has
-        ``target_us``, ``p99_us`` and ``background_share``, where a `latency_target` was given."""
+        ``target_us``, ``p99_us`` and ``background_share``, where a `latency_target` was given.
+        ``salvaged`` says what opening with `salvage` gave up of a damaged log: ``file`` in ``log/``,
+        from ``offset`` on, the records ``first`` to ``last``; None where nothing was."""
         changes: Dict[str, Any] = json.loads(self._native.changes())
         return changes
 

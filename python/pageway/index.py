@@ -244,7 +244,8 @@ def open(
     recent_queries : int
         Of those asked lately, how many `Index.recent_queries` keeps; they count as `memory`.
     salvage : bool
-        Read a damaged log as far as it is sound, and give up the changes behind the damage.
+        Read a damaged log as far as it is sound, and give up the changes behind the damage;
+        ``salvaged`` of `Index.changes` says which.
     latency_target : float, optional
         Seconds that 99 of 100 searches are to stay within: changes and what they take make way.
     cache : path, optional

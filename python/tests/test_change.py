@@ -1,5 +1,6 @@
 """An index that changes: what goes in is found, what is deleted is not, and threads may do both."""
 
+import shutil
 import signal
 import threading
 
@@ -249,3 +250,23 @@ def test_an_index_that_is_collected_keeps_what_was_put_in(tmp_path, vectors):
     del index
     with pageway.open(tmp_path / "a.index", writable=True) as index:
         assert len(index) == 20
+
+
+def test_what_salvage_gave_up_is_told(tmp_path, vectors):
+    with new(tmp_path / "i") as index:
+        assert index.changes["salvaged"] is None
+        for row in vectors[:20]:
+            index.insert(row[None])
+        shutil.copytree(tmp_path / "i", tmp_path / "killed")
+    (log,) = (tmp_path / "killed" / "log").iterdir()
+    damaged = bytearray(log.read_bytes())
+    damaged[len(damaged.rstrip(b"\0")) // 2] ^= 1
+    log.write_bytes(damaged)
+    with pytest.raises(pageway.CorruptError):
+        pageway.open(tmp_path / "killed", writable=True)
+    with pageway.open(tmp_path / "killed", writable=True, salvage=True) as index:
+        lost = index.changes["salvaged"]
+        assert lost["file"] == log.name and lost["offset"] > 0
+        assert 2 <= lost["first"] == len(index) + 1 and lost["last"] == 20
+    with pageway.open(tmp_path / "killed", writable=True, salvage=True) as index:
+        assert index.changes["salvaged"] is None

@@ -362,11 +362,7 @@ impl Index {
     }
 
     fn changes(&self, py: Python<'_>) -> PyResult<String> {
-        let changing = self.changing()?;
-        json(
-            &py.detach(|| changing.writer.changes())
-                .map_err(to_exception)?,
-        )
+        json(&self.changing()?.changed(py)?)
     }
 
     fn switch(&self, py: Python<'_>, path: PathBuf, options: OpenSettings) -> PyResult<Self> {

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use pageway::source::{TextRead, TextSlice};
 use pageway::{
-    Acknowledged, CreateOptions, Durability, Edit, Error, MemoryWish, NoProgress, OpenOptions,
-    Progress, UpdateOptions, VectorShape, Which, Writer,
+    Acknowledged, Changes, CreateOptions, Durability, Edit, Error, LostRecords, MemoryWish,
+    NoProgress, OpenOptions, Progress, UpdateOptions, VectorShape, Which, Writer, describe_changes,
 };
 use pyo3::prelude::*;
+use serde::Serialize;
 
 use crate::convert::{Documents, Keys, Rows, named, schema, wish};
 use crate::error::to_exception;
@@ -100,6 +101,16 @@ pub(crate) fn create(py: Python<'_>, path: PathBuf, options: CreateSettings) -> 
 pub(crate) struct Changing {
     pub(crate) writer: Arc<Writer>,
     keeper: Arc<Keeper>,
+    /// What was given up of a damaged log to have it.
+    salvaged: Option<LostRecords>,
+}
+
+/// What has changed.
+#[derive(Serialize)]
+pub(crate) struct Changed {
+    #[serde(flatten)]
+    changes: Changes,
+    salvaged: Option<LostRecords>,
 }
 
 /// The thread.
@@ -146,14 +157,30 @@ impl Changing {
         open: &OpenOptions,
         update: &UpdateSettings,
     ) -> PyResult<Self> {
-        let update = update.options()?;
-        let writer = py
-            .detach(|| Writer::open(path, open, &update))
-            .map_err(to_exception)?;
+        let (salvages, update) = (update.salvage, update.options()?);
+        let opened = py.detach(|| {
+            let before = salvages.then(|| describe_changes(path)).transpose()?;
+            let lost = before.flatten().and_then(|before| before.log?.lost);
+            Ok((Writer::open(path, open, &update)?, lost))
+        });
+        let (writer, salvaged) = opened.map_err(to_exception)?;
         let writer = Arc::new(writer);
         let keeper = Keeper::start(Arc::downgrade(&writer));
         let keeper = Arc::new(keeper.map_err(|error| to_exception(error.into()))?);
-        Ok(Self { writer, keeper })
+        Ok(Self {
+            writer,
+            keeper,
+            salvaged,
+        })
+    }
+
+    /// What has changed since the index was built, and what was given up to open it.
+    pub(crate) fn changed(&self, py: Python<'_>) -> PyResult<Changed> {
+        let changes = py.detach(|| self.writer.changes()).map_err(to_exception)?;
+        Ok(Changed {
+            changes,
+            salvaged: self.salvaged.clone(),
+        })
     }
 
     /// Puts rows in, with their ids or names and attributes where they are given.
@@ -225,7 +252,7 @@ impl Changing {
     /// runs. Who cancels leaves what is not flushed yet in the log. In a child of a fork it lets go
     /// of what the child has of it, and changes nothing.
     pub(crate) fn close(self, progress: &dyn Progress) -> pageway::Result<()> {
-        let Self { writer, keeper } = self;
+        let Self { writer, keeper, .. } = self;
         if !writer.is_of_this_process() {
             return Ok(());
         }
