@@ -313,6 +313,8 @@ fn describe(suite: &Suite, estimate: &Estimate) -> String {
     let free = estimate.free_bytes.map_or(String::new(), |free| {
         format!(", {} are free", format_bytes(free))
     });
+    let refused: Vec<&str> = estimate.refused.iter().map(String::as_str).collect();
+    let refused = (!refused.is_empty()).then(|| refused.join("; "));
     Facts::new()
         .fact("suite", &suite.name)
         .fact("experiments", experiments.join(", "))
@@ -329,6 +331,7 @@ fn describe(suite: &Suite, estimate: &Estimate) -> String {
             "disk",
             format!("about {}{free}", format_bytes(estimate.disk_bytes)),
         )
+        .known("will be refused", refused)
         .render()
 }
 

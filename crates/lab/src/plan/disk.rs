@@ -10,13 +10,18 @@ use super::IndexPlan;
 /// that their builds need for a while, and files that are aligned to pages.
 const LIBRARY_SHARE: f64 = 1.5;
 
-/// Bytes of an index over `rows` vectors; 0 for one that will be refused.
-pub(super) fn index_bytes(index: &IndexPlan, rows: u64, (shape, degree): (Shape, u32)) -> u64 {
-    let footprint = || {
-        let spec = spec(index, rows, (shape, degree))?;
-        Footprint::of(&spec, u32::try_from(rows).unwrap_or(u32::MAX))
-    };
-    footprint().map_or(0, |footprint| footprint.disk_bytes)
+/// Bytes of an index over `rows` vectors.
+///
+/// # Errors
+/// Why it will be refused.
+pub(super) fn index_bytes(
+    index: &IndexPlan,
+    rows: u64,
+    (shape, degree): (Shape, u32),
+) -> Result<u64> {
+    let spec = spec(index, rows, (shape, degree))?;
+    let footprint = Footprint::of(&spec, u32::try_from(rows).unwrap_or(u32::MAX))?;
+    Ok(footprint.disk_bytes)
 }
 
 /// Bytes of an index of another library.
@@ -94,11 +99,11 @@ mod tests {
         let bytes = |design: &str| {
             let mut of = plan.indexes.iter().filter(|index| index.design == design);
             let index = of.find(|index| index.settings.page_size == 4096).unwrap();
-            index_bytes(index, 100_000, (SHAPE, 48))
+            index_bytes(index, 100_000, (SHAPE, 48)).unwrap()
         };
         let raw = 100_000 * (128 + 4 * 48);
         for index in &plan.indexes {
-            let bytes = index_bytes(index, 100_000, (SHAPE, 48));
+            let bytes = index_bytes(index, 100_000, (SHAPE, 48)).unwrap();
             assert!(bytes > 100_000 * 128, "{}: {bytes}", index.key);
         }
         assert!(bytes("diskann") < raw * 3 / 2);
@@ -114,19 +119,21 @@ mod tests {
         let bytes = |flags: &[&str]| {
             let mut index = diskann.unwrap().clone();
             index.flags.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
-            index_bytes(&index, 100_000, (SHAPE, 48))
+            index_bytes(&index, 100_000, (SHAPE, 48)).unwrap()
         };
         assert!(bytes(&["--lists", "packed"]) < bytes(&[]));
         assert!(bytes(&["--codec", "inline_codes", "--codes", "in_page"]) > 2 * bytes(&[]));
     }
 
     #[test]
-    fn what_will_be_refused_takes_nothing() {
+    fn what_will_be_refused_says_why() {
         let plan = Plan::of(&Suite::builtin("recall").unwrap()).unwrap();
         let mut index = plan.indexes[0].clone();
         index.settings.page_size = 5000;
-        assert_eq!(index_bytes(&index, 1000, (SHAPE, 48)), 0);
+        let refused = index_bytes(&index, 1000, (SHAPE, 48)).unwrap_err();
+        assert!(refused.to_string().contains("5000"), "{refused}");
         index.flags.flags = ["--codec", "wrong"].map(str::to_owned).to_vec();
-        assert_eq!(index_bytes(&index, 1000, (SHAPE, 48)), 0);
+        let refused = index_bytes(&index, 1000, (SHAPE, 48)).unwrap_err();
+        assert!(refused.to_string().contains("wrong"), "{refused}");
     }
 }

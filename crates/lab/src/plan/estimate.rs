@@ -3,6 +3,9 @@
 //! Rough on purpose: constants of a two-core machine of 2023, which `pace` corrects by what cells
 //! took here.
 
+use std::collections::BTreeSet;
+
+use pageway::Result;
 use pageway::spec::Shape;
 use serde::Serialize;
 
@@ -10,7 +13,7 @@ use super::{Cell, IndexPlan, disk};
 use crate::record::Task;
 
 /// What a plan takes.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Estimate {
     /// Indexes still to be built.
     pub indexes: u64,
@@ -24,6 +27,8 @@ pub struct Estimate {
     pub disk_bytes: u64,
     /// Bytes that are free there, where the system tells.
     pub free_bytes: Option<u64>,
+    /// Designs of indexes that will be refused, with the reason; cells of theirs will fail.
+    pub refused: BTreeSet<String>,
 }
 
 /// Sizes that costs depend on.
@@ -85,8 +90,11 @@ pub(crate) fn cell_seconds(cell: &Cell, sizes: &Sizes) -> f64 {
     PROCESS_SECONDS + candidates as f64 * CANDIDATE_SECONDS
 }
 
-/// Bytes on disk of an index; 0 for one that will be refused.
-pub(crate) fn index_bytes(index: &IndexPlan, sizes: &Sizes) -> u64 {
+/// Bytes on disk of an index.
+///
+/// # Errors
+/// Why it will be refused.
+pub(crate) fn index_bytes(index: &IndexPlan, sizes: &Sizes) -> Result<u64> {
     let rows = index.rows_of(sizes.rows);
     disk::index_bytes(index, rows, (sizes.shape, sizes.degree))
 }

@@ -92,7 +92,13 @@ impl Forecast {
             {
                 estimate.indexes += 1;
                 estimate.build_seconds += self.seconds(step);
-                estimate.disk_bytes += index_bytes(index, sizes);
+                match index_bytes(index, sizes) {
+                    Ok(bytes) => estimate.disk_bytes += bytes,
+                    Err(error) => {
+                        let refused = format!("{}: {error}", index.design);
+                        estimate.refused.insert(refused);
+                    }
+                }
             }
         }
         for cell in &plan.cells {
@@ -214,6 +220,7 @@ name = "recall"
         let before = blind.estimate(&plan, &Done::of(&[]));
         assert_eq!((before.indexes, before.cells), (2, 8));
         assert!(before.disk_bytes > 2 * 100_000 * (128 + 4 * 48));
+        assert!(before.refused.is_empty(), "{before:?}");
         let planned: Vec<f64> = plan
             .cells
             .iter()
@@ -232,6 +239,24 @@ name = "recall"
         assert!(
             (share - 1.5).abs() < 1e-9,
             "half of the cells, thrice as long: {share}"
+        );
+    }
+
+    #[test]
+    fn what_will_be_refused_is_told_once() {
+        let (mut plan, sizes) = plan();
+        for index in plan
+            .indexes
+            .iter_mut()
+            .filter(|index| index.design == "diskann")
+        {
+            index.settings.page_size = 5000;
+        }
+        let told = Forecast::new(&plan, sizes, &[]).estimate(&plan, &Done::of(&[]));
+        assert_eq!(told.refused.len(), 1, "{told:?}");
+        assert!(
+            told.refused.iter().all(|own| own.starts_with("diskann: ")),
+            "{told:?}"
         );
     }
 
