@@ -179,9 +179,9 @@ def build(
         `build_step` builds segments in processes of their own.
     calibration_queries : int, optional
         Queries that recall is measured with; more are more exact, fewer build faster. One of 80
-        rows, 500 at least and 1,000 at most, where it is ``None``. With 0, or a build memory that
-        does not hold searches, the first search that asks for a recall measures it, or
-        `Index.calibrate`.
+        rows, 500 at least and 1,000 at most, where it is ``None``; as many as there are rows where
+        it is more. With 0, or a build memory that does not hold searches, the first search that
+        asks for a recall measures it, or `Index.calibrate`.
     degree : int
         Longest adjacency list (R).
     build_list : int

@@ -143,7 +143,8 @@ pub struct BuildOptions {
     /// never stopped.
     pub resume: bool,
     /// Held-out queries that the calibration measures recall with. Where absent, of eighty rows
-    /// one, 500 at least and 1,000 at most, and 500 where memory holds no more. 0 for none: the
+    /// one, 500 at least and 1,000 at most, and 500 where memory holds no more. Where there are
+    /// fewer rows than queries, as many as there are rows. 0 for none: the
     /// index answers searches by list size until
     /// [`Index::calibrate`](crate::Index::calibrate) has measured it, and a build needs no memory
     /// of searches.
@@ -188,7 +189,8 @@ impl BuildOptions {
     /// How many queries a calibration takes of so many rows or example queries.
     pub(crate) fn queries_of(&self, rows: u64) -> u32 {
         let usual = (rows / ROWS_PER_QUERY).clamp(USUAL_QUERIES.into(), MOST_QUERIES.into());
-        self.calibration_queries.unwrap_or(usual as u32)
+        let most = rows.clamp(USUAL_QUERIES.into(), u32::MAX.into()) as u32;
+        self.calibration_queries.unwrap_or(usual as u32).min(most)
     }
 }
 

@@ -76,7 +76,7 @@ mod tests {
     use crate::build::plan::BuildPlan;
     use crate::error::ErrorKind;
     use crate::index::{Index, describe};
-    use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
+    use crate::options::{Effort, MemoryWish, OpenOptions, Queries, SearchOptions};
     use crate::presets::Preset;
     use crate::source::VectorSlice;
 
@@ -91,6 +91,8 @@ mod tests {
         let of = [3, 40_000, 60_000, 80_000, 10_000_000].map(|rows| usual.queries_of(rows));
         assert_eq!(of, [500, 500, 750, 1000, 1000]);
         assert_eq!(usual.with_calibration_queries(70).queries_of(80_000), 70);
+        let more = usual.with_calibration_queries(u32::MAX);
+        assert_eq!([3, 600].map(|rows| more.queries_of(rows)), [500, 600]);
     }
 
     #[test]
@@ -108,6 +110,20 @@ mod tests {
         let asked = options.with_calibration_queries(1000);
         assert_eq!(plan.queries(&asked).unwrap(), 1000);
         assert!(!plan.calibrates(&asked).unwrap());
+    }
+
+    #[test]
+    fn more_queries_than_rows_are_as_many_as_there_are_rows() {
+        let rows: Vec<u8> = (0..600 * 8_u32).map(|at| (at * at % 251) as u8).collect();
+        let vectors = VectorSlice::new(&rows, SHAPE).unwrap();
+        let options = BuildOptions::default()
+            .with_preset(Preset::DiskAnn)
+            .with_build_memory(MemoryWish::Bytes(8 << 20))
+            .with_calibration_queries(1_000_000);
+        let dir = tempfile::tempdir().unwrap();
+        let input = BuildInput::new(&vectors, "rows");
+        let report = Index::build(dir.path(), &input, &options, &NoProgress).unwrap();
+        assert!(report.list_size.is_some(), "{report:?}");
     }
 
     #[test]
