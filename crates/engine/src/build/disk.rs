@@ -4,6 +4,7 @@ use super::graph_file::list_bytes;
 use super::plan::{BuildPlan, GraphPlan};
 
 use crate::error::Result;
+use crate::options::BuildInput;
 use crate::plan::index_bytes;
 use crate::resolve;
 
@@ -15,6 +16,22 @@ pub(super) fn disk_bytes(plan: &BuildPlan) -> Result<u64> {
 /// Disk that the index needs.
 pub(super) fn index_disk_bytes(plan: &BuildPlan) -> Result<u64> {
     Ok(u64::from(plan.cut.runs()) * index_bytes(&plan.spec, plan.node_count)?)
+}
+
+/// Disk that attributes need, about: what they take as texts. Their documents are packed, but have
+/// terms beside them.
+///
+/// # Errors
+/// As reading them is.
+pub(super) fn attribute_bytes(input: &BuildInput<'_>) -> Result<u64> {
+    let mut bytes = 0;
+    if let Some(texts) = input.attributes {
+        texts.visit(0, texts.count(), &mut |text| {
+            bytes += text.len() as u64;
+            Ok(())
+        })?;
+    }
+    Ok(bytes)
 }
 
 /// Most bytes of temporary files at once.
@@ -87,4 +104,27 @@ fn graph_bytes(plan: &BuildPlan) -> u64 {
 /// Bytes of codes that wait on disk for pages.
 fn waiting_bytes(plan: &BuildPlan) -> u64 {
     u64::from(plan.codes_wait_on_disk()) * plan.code_table_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway_types::{ElementType, VectorShape};
+
+    use super::*;
+    use crate::source::{TextSlice, VectorSlice};
+
+    #[test]
+    fn attributes_count_as_texts() {
+        let shape = VectorShape {
+            dimension: 1,
+            element: ElementType::U8,
+        };
+        let vectors = VectorSlice::new(&[1, 2], shape).unwrap();
+        let bare = BuildInput::new(&vectors, "rows");
+        assert_eq!(attribute_bytes(&bare).unwrap(), 0);
+        let texts = [r#"{"a":1}"#, "{}"].map(str::to_owned);
+        let attributes = TextSlice::attributes(&texts);
+        let input = bare.with_attributes(Some(&attributes));
+        assert_eq!(attribute_bytes(&input).unwrap(), 9);
+    }
 }

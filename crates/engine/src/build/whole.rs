@@ -16,7 +16,7 @@ use super::codebook::SharedCodebook;
 use super::course::Course;
 use super::cut::Run;
 use super::deal::Deal;
-use super::disk::{index_disk_bytes, peak_temporary_bytes};
+use super::disk::{attribute_bytes, index_disk_bytes, peak_temporary_bytes};
 use super::encode::Quantizers;
 use super::fingerprint::Fingerprint;
 use super::named::with_ids;
@@ -160,7 +160,8 @@ pub(super) fn build_planned(
         resumes: options.resume,
     };
     let workspace = Workspace::open(vfs, dir, scratch)?;
-    workspace.check_space(index_disk_bytes(plan)?, peak_temporary_bytes(plan))?;
+    let index_bytes = index_disk_bytes(plan)? + attribute_bytes(input)?;
+    workspace.check_space(index_bytes, peak_temporary_bytes(plan))?;
     let course = Course::new(progress, plan);
     let build = Build {
         input,
