@@ -284,7 +284,8 @@ setters!(OpenOptions {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Effort {
-    /// Recall@k to reach on average; the list size follows from the calibration of the index.
+    /// Recall@k to reach on average; the list size follows from the calibration of the index, and
+    /// from how the queries of the call, or of earlier ones, lie from what they found.
     Recall(f32),
     /// Candidate list size (L), given directly.
     ListSize(u32),

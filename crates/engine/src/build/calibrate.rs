@@ -76,7 +76,8 @@ mod tests {
     use crate::build::plan::BuildPlan;
     use crate::error::ErrorKind;
     use crate::index::{Index, describe};
-    use crate::options::{Effort, MemoryWish, OpenOptions, Queries, SearchOptions};
+    use crate::memory::MemoryWish;
+    use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
     use crate::presets::Preset;
     use crate::source::VectorSlice;
 
@@ -90,7 +91,13 @@ mod tests {
         let usual = BuildOptions::default();
         let of = [3, 40_000, 60_000, 80_000, 10_000_000].map(|rows| usual.queries_of(rows));
         assert_eq!(of, [500, 500, 750, 1000, 1000]);
-        assert_eq!(usual.with_calibration_queries(70).queries_of(80_000), 70);
+        assert_eq!(
+            usual
+                .clone()
+                .with_calibration_queries(70)
+                .queries_of(80_000),
+            70
+        );
         let more = usual.with_calibration_queries(u32::MAX);
         assert_eq!([3, 600].map(|rows| more.queries_of(rows)), [500, 600]);
     }

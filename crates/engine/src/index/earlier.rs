@@ -63,7 +63,7 @@ struct Sums {
 
 /// What queries told that were compared with the same list.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Means {
+struct MissedMeans {
     /// Share missed, and its standard error.
     missed: f32,
     error: f32,
@@ -235,15 +235,15 @@ impl Sums {
         self.queries += 1;
     }
 
-    /// Means; `None` of too few queries to act on them.
-    fn means(&self, options: &SearchOptions) -> Option<Means> {
+    /// MissedMeans; `None` of too few queries to act on them.
+    fn means(&self, options: &SearchOptions) -> Option<MissedMeans> {
         let queries = self.queries.max(1) as f32;
         let missed = self.missed / queries;
         let variance = (self.squares / queries - missed * missed).max(0.0);
         let (longer, enough) = COMPARED;
         let is_short = missed > allowed(options);
         let least = if is_short { longer } else { enough };
-        (self.queries >= least).then_some(Means {
+        (self.queries >= least).then_some(MissedMeans {
             missed,
             error: (variance / queries).sqrt(),
             places: (self.places / u64::from(self.queries.max(1))) as u32,
@@ -305,7 +305,7 @@ mod tests {
             }
             sums.means(&options)
         };
-        let means = |missed| Means {
+        let means = |missed| MissedMeans {
             missed,
             error: 0.0,
             places: 50,
