@@ -125,7 +125,7 @@ mod tests {
         let vectors = VectorSlice::new(&rows, SHAPE).unwrap();
         let options = BuildOptions::default()
             .with_preset(Preset::DiskAnn)
-            .with_build_memory(MemoryWish::Bytes(8 << 20))
+            .with_build_memory(MemoryWish::Bytes(16 << 20))
             .with_calibration_queries(1_000_000);
         let dir = tempfile::tempdir().unwrap();
         let input = BuildInput::new(&vectors, "rows");
