@@ -67,7 +67,7 @@ def test_a_failed_build_leaves_the_old_index(tmp_path):
 
 BAD_SEARCHES = {
     "k of 0": (ROWS[0], {"k": 0}, "k"),
-    "k above the count": (ROWS[0], {"k": 1501}, "1500"),
+    "k above the most": (ROWS[0], {"k": 100_001}, "give 1 to 100000"),
     "negative k": (ROWS[0], {"k": -1}, "k is -1"),
     "effort": (ROWS[0], {"effort": 0}, "list size 0"),
     "both": (ROWS[0], {"effort": 50, "recall": 0.9}, "recall and list_size.*one of them"),
