@@ -8,6 +8,9 @@ use crate::options::BuildInput;
 use crate::plan::index_bytes;
 use crate::resolve;
 
+/// Texts of attributes that tell how long others are.
+const SAMPLED_TEXTS: u64 = 10_000;
+
 /// Disk that the build needs, temporary files included.
 pub(super) fn disk_bytes(plan: &BuildPlan) -> Result<u64> {
     Ok(index_disk_bytes(plan)? + peak_temporary_bytes(plan))
@@ -18,20 +21,22 @@ pub(super) fn index_disk_bytes(plan: &BuildPlan) -> Result<u64> {
     Ok(u64::from(plan.cut.runs()) * index_bytes(&plan.spec, plan.node_count)?)
 }
 
-/// Disk that attributes need, about: what they take as texts. Their documents are packed, but have
-/// terms beside them.
+/// Disk that attributes need, about: what they take as texts, by the first ones. Documents are
+/// packed, but have terms beside them.
 ///
 /// # Errors
 /// As reading them is.
 pub(super) fn attribute_bytes(input: &BuildInput<'_>) -> Result<u64> {
-    let mut bytes = 0;
-    if let Some(texts) = input.attributes {
-        texts.visit(0, texts.count(), &mut |text| {
-            bytes += text.len() as u64;
-            Ok(())
-        })?;
-    }
-    Ok(bytes)
+    let Some(texts) = input.attributes else {
+        return Ok(0);
+    };
+    let (mut bytes, count) = (0, texts.count());
+    let looked_at = count.min(SAMPLED_TEXTS);
+    texts.visit(0, looked_at, &mut |text| {
+        bytes += text.len() as u64;
+        Ok(())
+    })?;
+    Ok((bytes as f64 * count as f64 / looked_at.max(1) as f64) as u64)
 }
 
 /// Most bytes of temporary files at once.

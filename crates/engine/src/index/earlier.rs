@@ -11,8 +11,9 @@ use pageway_store::PerProcess;
 
 use super::Version;
 use super::lengthen::{Compared, Lengthening, SampledLists, allowed};
+use super::sampled::recall_of;
 use crate::calibration::{Likeness, Marks};
-use crate::options::{Effort, Queries, SearchOptions};
+use crate::options::{Queries, SearchOptions};
 
 /// Kinds of calls that are told apart: those asked for lately.
 const KNOWN_KINDS: usize = 8;
@@ -27,7 +28,7 @@ const SURE: f32 = 2.0;
 const ONE_IN: u32 = 64;
 
 /// What calls of one kind have in common: k, the bits of recall and of tolerance, and the beam.
-type CallKind = (u32, Option<u32>, u32, Option<u32>);
+type CallKind = (u32, u32, u32, Option<u32>);
 
 /// What earlier calls tell, by kind, newest last.
 #[derive(Default)]
@@ -235,7 +236,7 @@ impl Sums {
         self.queries += 1;
     }
 
-    /// MissedMeans; `None` of too few queries to act on them.
+    /// Means; `None` of too few queries to act on them.
     fn means(&self, options: &SearchOptions) -> Option<MissedMeans> {
         let queries = self.queries.max(1) as f32;
         let missed = self.missed / queries;
@@ -253,17 +254,19 @@ impl Sums {
 
 /// Calls that want the same.
 fn kind_of(options: &SearchOptions) -> CallKind {
-    let recall = match options.effort {
-        Effort::Recall(recall) => Some(recall.to_bits()),
-        Effort::ListSize(_) => None,
-    };
-    let tolerance = options.tolerance.share().to_bits();
-    (options.k, recall, tolerance, options.beam)
+    let (recall, tolerance) = (recall_of(options), options.tolerance.share());
+    (
+        options.k,
+        recall.to_bits(),
+        tolerance.to_bits(),
+        options.beam,
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Effort;
 
     const ALIKE: SampledLists = SampledLists::Sized(7);
 

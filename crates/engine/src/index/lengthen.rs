@@ -3,6 +3,7 @@
 //! recall allows, and the list to compare with is clearly longer than they are.
 
 use super::collect::Answer;
+use super::sampled::recall_of;
 use super::sizes::{MAX_LIST_SIZE, mean_list_size};
 use super::watch::Watch;
 use super::{Index, Version};
@@ -72,12 +73,9 @@ type Searched = (Answers, Vec<Outcomes>);
 impl Lengthening {
     /// The usual lists; `None` if memory holds none to compare with that is longer.
     pub(super) fn begin(version: &Version, options: &SearchOptions) -> Option<Self> {
-        let Effort::Recall(recall) = options.effort else {
-            return None;
-        };
         Some(Self {
             lists: SampledLists::USUAL,
-            reference: reference(version, options, recall)?,
+            reference: reference(version, options)?,
             times: TIMES.0,
             most: None,
         })
@@ -116,16 +114,16 @@ impl Lengthening {
             return;
         };
         let places = |times| calibrated_places(place, (options, Misses::Times(times)));
-        let own = calibrated_places(place, (options, misses));
+        let Some(own) = calibrated_places(place, (options, misses)) else {
+            return;
+        };
         let least = Misses::ALIKE.known().unwrap_or(TIMES.0);
         let tried = std::iter::successors(Some(least), |times| Some(times * STEP));
         let mut tried = tried.take_while(|times| *times <= TIMES.1);
-        let as_long = || tried.find(|times| places(*times) >= own);
+        let as_long = || tried.find(|times| places(*times).is_none_or(|longer| longer >= own));
         let times = misses.known().or_else(as_long).unwrap_or(TIMES.1);
         let fewer = (times * missed / allowed(options)).max(least);
-        if fewer < times
-            && places(fewer).is_some_and(|shorter| own.is_some_and(|own| shorter < own))
-        {
+        if fewer < times && places(fewer).is_some_and(|shorter| shorter < own) {
             self.lists = SampledLists::Calibrated(Misses::Times(fewer));
             self.times = fewer * GROWTH;
         }
@@ -160,11 +158,7 @@ impl Lengthening {
 
 /// The share of the closest rows that may be missed.
 pub(super) fn allowed(options: &SearchOptions) -> f32 {
-    let recall = match options.effort {
-        Effort::Recall(recall) => recall,
-        Effort::ListSize(_) => 1.0,
-    };
-    (1.0 - LEFT_OUT) * (1.0 - recall)
+    (1.0 - LEFT_OUT) * (1.0 - recall_of(options))
 }
 
 impl Index {
@@ -256,7 +250,8 @@ fn calibrated_places(
 }
 
 /// The list to compare with; `None` if memory holds none that is longer than the usual list.
-fn reference(version: &Version, options: &SearchOptions, recall: f32) -> Option<u32> {
+fn reference(version: &Version, options: &SearchOptions) -> Option<u32> {
+    let recall = recall_of(options);
     let calibration = &version.manifest.calibration;
     let closer = (1.0 - LEFT_OUT * (1.0 - recall)).min(calibration.best(options.k)?);
     let size = |recall| calibration.list_size_by(options.k, recall, Misses::MEASURED);

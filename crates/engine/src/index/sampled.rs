@@ -340,7 +340,7 @@ fn telling(options: &SearchOptions) -> u32 {
 }
 
 /// The recall that is asked for.
-fn recall_of(options: &SearchOptions) -> f32 {
+pub(super) fn recall_of(options: &SearchOptions) -> f32 {
     match options.effort {
         Effort::Recall(recall) => recall,
         Effort::ListSize(_) => 1.0,
