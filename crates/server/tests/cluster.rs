@@ -254,6 +254,39 @@ fn reads() -> Vec<(&'static str, Value)> {
             json!({"query": vector(1010), "group_by": "w", "limit": 3,
             "group_size": 2, "params": exact, "with_payload": true, "with_vector": true}),
         ),
+        (
+            "points/query",
+            json!({"query": {"recommend": {"positive": [3, vector(1011), 40], "negative": [8]}},
+            "limit": 6, "params": exact}),
+        ),
+        (
+            "points/search",
+            json!({"vector": vector(1012), "limit": 5, "offset": 2, "params": exact,
+            "filter": filter, "with_payload": true}),
+        ),
+        (
+            "points/search/batch",
+            json!({"searches": [{"vector": vector(1013), "limit": 3, "params": exact},
+            {"vector": vector(1014), "limit": 2, "params": exact}]}),
+        ),
+        (
+            "points/search/groups",
+            json!({"vector": vector(1015), "group_by": "w", "limit": 3, "group_size": 2,
+            "params": exact}),
+        ),
+        (
+            "points/recommend",
+            json!({"positive": [3, 40], "negative": [8, 9], "limit": 6, "params": exact}),
+        ),
+        (
+            "points/recommend/batch",
+            json!({"searches": [{"positive": [7], "limit": 3, "params": exact}]}),
+        ),
+        (
+            "points/recommend/groups",
+            json!({"positive": [3], "group_by": "w", "limit": 3, "group_size": 2,
+            "params": exact}),
+        ),
         ("points/scroll", json!({"limit": 30, "with_vector": true})),
         (
             "points/scroll",

@@ -739,6 +739,82 @@ fn what_is_wrong_is_said_and_nothing_is_lost() {
 }
 
 #[test]
+fn older_clients_search_and_recommend() {
+    let (_dir, server) = filled();
+    let post =
+        |path: &str, body: Value| server.post(&format!("/collections/c/points/{path}"), &body);
+    let found = |path: &str, body: Value| post(path, body).result();
+    let named = json!({"name": "a", "vector": [1, 0]});
+    let plain = json!({"vector": named, "limit": 2, "with_payload": ["k"], "with_vector": ["b"]});
+    let asked = json!({"query": [1, 0], "using": "a", "limit": 2, "with_payload": ["k"],
+        "with_vector": ["b"]});
+    let expected = found("query", asked);
+    let points = found("search", plain.clone());
+    assert_eq!(ids(&points), [json!(2), json!(1)]);
+    assert_eq!(points, expected["points"]);
+    let both = found("search/batch", json!({"searches": [plain, plain]}));
+    assert_eq!(both, json!([points, points]));
+    let groups = json!({"vector": named, "group_by": "k", "limit": 2});
+    let groups = found("search/groups", groups);
+    let query = json!({"query": [1, 0], "using": "a", "group_by": "k", "limit": 2});
+    assert_eq!(groups, found("query/groups", query));
+
+    // Away from the second, which is one of them as the first is: what is left is the third.
+    let like = json!({"positive": [1], "negative": [2], "using": "a", "limit": 5});
+    assert_eq!(ids(&found("recommend", like.clone())), [json!(UUID)]);
+    let query = json!({"recommend": {"positive": [1], "negative": [2]}});
+    let query = json!({"query": query, "using": "a", "limit": 5});
+    assert_eq!(
+        found("query", query)["points"],
+        found("recommend", like.clone())
+    );
+    let many = found("recommend/batch", json!({"searches": [like]}));
+    assert_eq!(many[0], found("recommend", like.clone()));
+    let mut grouped = like;
+    grouped["group_by"] = json!("k");
+    let groups = found("recommend/groups", grouped);
+    assert_eq!(groups["groups"][0]["hits"][0]["id"], UUID);
+
+    for (path, body, word) in [
+        ("search", json!({"vector": named}), "`limit`"),
+        ("search", json!({"vector": 1, "limit": 1}), "numbers"),
+        (
+            "search",
+            json!({"vector": {"name": "x", "vector": [1]}, "limit": 1}),
+            "x",
+        ),
+        (
+            "recommend",
+            json!({"negative": [1], "using": "a", "limit": 1}),
+            "positive",
+        ),
+        (
+            "recommend",
+            json!({"positive": [9], "using": "a", "limit": 1}),
+            "9",
+        ),
+        (
+            "recommend",
+            json!({"positive": [[1]], "using": "a", "limit": 1}),
+            "dim: 2, got 1",
+        ),
+        (
+            "search/batch",
+            json!({"searches": [{"limit": 1}]}),
+            "searches[0]",
+        ),
+    ] {
+        let answer = post(path, body.clone());
+        assert!(matches!(answer.status, 400 | 404), "{path} {body}");
+        assert!(
+            answer.text.contains(word),
+            "{path} {body}: {:?}",
+            answer.text
+        );
+    }
+}
+
+#[test]
 fn the_last_of_two_points_of_an_id_counts() {
     let (_dir, server) = filled();
     let points = json!({"points": [

@@ -1,5 +1,6 @@
 //! Queries over shards: those of `collection::search` and `collection::fuse`, asked of nodes.
 
+use std::collections::HashMap;
 use std::pin::Pin;
 
 use serde::Deserialize;
@@ -12,7 +13,9 @@ use crate::collection::{
     ids_of, scored, set_lookups, set_scores, source_query, values_of,
 };
 use crate::failure::{Failure, Outcome};
-use crate::wire::{Fusion, GroupQuery, PayloadParts, PointId, Query, QueryKind, VectorParts};
+use crate::wire::{
+    Examples, Fusion, GroupQuery, PayloadParts, PointId, Query, QueryKind, VectorParts,
+};
 
 /// What is answered some time.
 type Later<'l, T> = Pin<Box<dyn Future<Output = Outcome<T>> + Send + 'l>>;
@@ -28,8 +31,8 @@ pub(super) struct NodeAnswer {
 /// A search for the nearest, ready to be asked of shards.
 pub(super) struct NearestQuery {
     asked: Query,
-    /// The point whose vector it is, which is not an answer.
-    own: Option<PointId>,
+    /// The points whose vectors it is of, which are no answers.
+    own: Vec<PointId>,
     more_is_better: bool,
     range: (usize, usize),
 }
@@ -46,9 +49,9 @@ impl RoutedCall<'_> {
         Box::pin(async move {
             if let Some(from) = query.lookup_from.take() {
                 from.check()?;
-                if let Some(id) = query.asked_id()? {
-                    let using = from.vector.as_deref();
-                    query.ask_vector(self.vector_of(&from.collection, id, using).await?);
+                if let Some(examples) = query.asked_points()? {
+                    let at = (from.collection.as_str(), from.vector.as_deref());
+                    query.ask_vector(self.vector_asked(&examples, at).await?);
                 }
             }
             for below in &mut query.prefetch {
@@ -77,7 +80,7 @@ impl RoutedCall<'_> {
                 return self.merged(name, query, (limit, offset)).await;
             }
             match kind {
-                QueryKind::Vector(_) | QueryKind::Point(_) => {
+                QueryKind::Nearest(_) => {
                     let nearest = self.nearest(name, query, (limit, offset)).await?;
                     let answers = self.ask(name, &nearest.asked).await?;
                     Ok(nearest.merge(answers))
@@ -110,22 +113,17 @@ impl RoutedCall<'_> {
         }
         let schema = self.schema(name).await?;
         let (_, field) = schema.using(query.using.as_deref())?;
+        let QueryKind::Nearest(examples) = query.kind()? else {
+            return Err(Failure::internal("a query of no vector"));
+        };
+        let at = (name, query.using.as_deref());
+        let vector = self.vector_asked(&examples, at).await?;
+        field.check(&vector, "query")?;
         let mut asked = query.clone();
-        let mut own = None;
-        match query.kind()? {
-            QueryKind::Vector(vector) => field.check(&vector, "query")?,
-            QueryKind::Point(id) => {
-                let using = query.using.as_deref();
-                asked.ask_vector(self.vector_of(name, id, using).await?);
-                own = Some(id);
-            }
-            QueryKind::Scroll
-            | QueryKind::OrderBy(_)
-            | QueryKind::Sample
-            | QueryKind::Fusion(_) => return Err(Failure::internal("a query of no vector")),
-        }
+        asked.ask_vector(vector);
+        let own = examples.points();
         Ok(NearestQuery {
-            asked: asked.of_shard(limit + offset + usize::from(own.is_some())),
+            asked: asked.of_shard(limit + offset + own.len()),
             own,
             more_is_better: field.distance.passes(1.0, 0.0),
             range: (limit, offset),
@@ -172,6 +170,22 @@ impl RoutedCall<'_> {
             Ok(search.merge(lists?))
         });
         merged.collect()
+    }
+
+    /// What examples come to, whose points are of a collection and a name of vectors.
+    async fn vector_asked(
+        &self,
+        examples: &Examples,
+        (name, using): (&str, Option<&str>),
+    ) -> Outcome<Vec<f32>> {
+        let mut known = HashMap::new();
+        for id in examples.points() {
+            let vector = self.vector_of(name, id, using).await?;
+            self.room.take(4 * vector.len() as u64)?;
+            known.insert(id, vector);
+        }
+        let absent = || Failure::internal("an example that was not read");
+        examples.vector(|id| known.get(&id).cloned().ok_or_else(absent))
     }
 
     /// The vector of a point.
@@ -299,7 +313,7 @@ impl NearestQuery {
     /// The answer of answers of shards.
     fn merge(&self, mut lists: Vec<Vec<PointOutput>>) -> Vec<PointOutput> {
         for list in &mut lists {
-            list.retain(|point| Some(point.id) != self.own);
+            list.retain(|point| !self.own.contains(&point.id));
         }
         by_score(lists, self.more_is_better, self.range)
     }

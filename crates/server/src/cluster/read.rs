@@ -2,6 +2,7 @@
 //! together is refused by its name.
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::merge;
@@ -11,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::operation::{Access, GroupAnswer, MOST_QUERIES, Operation, Reply, system};
 use crate::wire::{
     Count, Facet, GroupQuery, MAX_LIMIT, OrderBy, PayloadParts, PointId, Query, QueryBatch,
-    QueryKind, Retrieve, Scroll, VectorParts, parts_of,
+    QueryKind, Retrieve, Scroll, VectorParts, older, parts_of,
 };
 
 /// What a query found, and how, where that is asked for.
@@ -48,12 +49,13 @@ impl RoutedCall<'_> {
             "facet" => self.facet(name).await,
             "query_points" => self.one_query(name).await,
             "query_batch" => self.batch(name).await,
-            "query_groups" => {
-                let mut request: GroupQuery = self.read()?;
-                self.look_up(&mut request.query).await?;
-                let groups = self.groups(name, &request).await?;
-                Reply::of(&GroupAnswer { groups })
-            }
+            "query_groups" => self.grouped(name, self.read()?).await,
+            "search_points" => self.older_query(name, older::search).await,
+            "search_batch" => self.older_batch(name, older::search).await,
+            "search_groups" => self.grouped(name, self.read_older(older::search)?).await,
+            "recommend_points" => self.older_query(name, older::recommend).await,
+            "recommend_batch" => self.older_batch(name, older::recommend).await,
+            "recommend_groups" => self.grouped(name, self.read_older(older::recommend)?).await,
             "create_collection" => self.make(name).await,
             "create_index" | "delete_index" => self.index(operation.name, name).await,
             "batch_update" => self.change_all(name).await,
@@ -176,6 +178,29 @@ impl RoutedCall<'_> {
         Reply::of(&json!({"hits": merge::facets(lists, limit)}))
     }
 
+    /// The body of an operation of older clients, as that of the one of today.
+    fn read_older<T: DeserializeOwned>(&self, rewrite: older::Rewrite) -> Outcome<T> {
+        serde_json::from_value(rewrite(self.read()?)?).map_err(Failure::format)
+    }
+
+    async fn older_query(&self, name: &str, rewrite: older::Rewrite) -> Outcome<Reply> {
+        let mut query: Query = self.read_older(rewrite)?;
+        self.look_up(&mut query).await?;
+        Reply::of(&self.query(name, &query).await?)
+    }
+
+    async fn older_batch(&self, name: &str, rewrite: older::Rewrite) -> Outcome<Reply> {
+        let body = older::several(self.read()?, rewrite)?;
+        let batch = serde_json::from_value(body).map_err(Failure::format)?;
+        Reply::of(&self.queries(name, batch).await?)
+    }
+
+    async fn grouped(&self, name: &str, mut request: GroupQuery) -> Outcome<Reply> {
+        self.look_up(&mut request.query).await?;
+        let groups = self.groups(name, &request).await?;
+        Reply::of(&GroupAnswer { groups })
+    }
+
     async fn one_query(&self, name: &str) -> Outcome<Reply> {
         let mut query: Query = self.read()?;
         self.look_up(&mut query).await?;
@@ -189,8 +214,8 @@ impl RoutedCall<'_> {
 
     /// Queries together: one request for each shard where all are searches for the nearest, and
     /// otherwise one after the other.
-    async fn batch(&self, name: &str) -> Outcome<Reply> {
-        let QueryBatch { mut searches } = self.read()?;
+    async fn queries(&self, name: &str, batch: QueryBatch) -> Outcome<Vec<Vec<PointOutput>>> {
+        let QueryBatch { mut searches } = batch;
         if searches.len() > MOST_QUERIES {
             let words = format!("{} searches, {MOST_QUERIES} are possible", searches.len());
             return Err(Failure::invalid("searches", words));
@@ -217,6 +242,11 @@ impl RoutedCall<'_> {
                 lists.push(self.query(name, search).await.map_err(within(at))?);
             }
         }
+        Ok(lists)
+    }
+
+    async fn batch(&self, name: &str) -> Outcome<Reply> {
+        let lists = self.queries(name, self.read()?).await?;
         let answer = |points| QueryAnswer {
             points,
             pageway: None,
@@ -287,7 +317,7 @@ struct FacetAnswer {
 fn is_vector(query: &Query) -> Outcome<bool> {
     let is_plain = query.prefetch.is_empty() && query.diversity()?.is_none();
     let kind = query.kind()?;
-    Ok(is_plain && matches!(kind, QueryKind::Vector(_) | QueryKind::Point(_)))
+    Ok(is_plain && matches!(kind, QueryKind::Nearest(_)))
 }
 
 /// Whether two shards have other vectors.

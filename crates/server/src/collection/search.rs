@@ -102,16 +102,12 @@ impl OpenCollection {
             return self.merged(query, (limit, offset), settings);
         }
         match kind {
-            QueryKind::Vector(vector) => {
+            QueryKind::Nearest(examples) => {
                 let (number, field) = self.schema.using(query.using.as_deref())?;
+                let vector = examples.vector(|id| self.vector_of(id, (number, field)))?;
                 field.check(&vector, "query")?;
-                let hits = (query, (number, field, vector.as_slice()), None);
-                self.nearest_output(hits, (limit, offset), (settings, wish))
-            }
-            QueryKind::Point(id) => {
-                let (number, field) = self.schema.using(query.using.as_deref())?;
-                let vector = self.vector_of(id, (number, field))?;
-                let hits = (query, (number, field, vector.as_slice()), Some(id));
+                let own = examples.points();
+                let hits = (query, (number, field, vector.as_slice()), own.as_slice());
                 self.nearest_output(hits, (limit, offset), (settings, wish))
             }
             QueryKind::Scroll => {
@@ -142,10 +138,10 @@ impl OpenCollection {
         }
     }
 
-    /// The nearest of a vector, but for a point that it is of.
+    /// The nearest of a vector, but for the points that it is of.
     fn hits(
         &self,
-        (query, using, own): (&Query, Using<'_>, Option<PointId>),
+        (query, using, own): (&Query, Using<'_>, &[PointId]),
         (limit, offset): (usize, usize),
         settings: SearchSettings<'_>,
     ) -> Outcome<Vec<Hit>> {
@@ -153,7 +149,7 @@ impl OpenCollection {
         let diversity = query.diversity()?;
         let candidates = diversity.map_or(wanted, |own| own.candidates(wanted));
         let nearest = self.nearest_of(query, using, settings)?;
-        let found = nearest(candidates + usize::from(own.is_some()))?;
+        let found = nearest(candidates + own.len())?;
         let mut hits = among(query, (using.1, own), found);
         if let Some(diversity) = diversity {
             hits.truncate(candidates);
@@ -303,7 +299,7 @@ impl OpenCollection {
     /// The nearest and what is wanted of them, of each of one version of it.
     fn nearest_output(
         &self,
-        wanted: (&Query, Using<'_>, Option<PointId>),
+        wanted: (&Query, Using<'_>, &[PointId]),
         range: (usize, usize),
         (settings, wish): (SearchSettings<'_>, OutputWish<'_>),
     ) -> Outcome<Vec<PointOutput>> {
@@ -413,16 +409,12 @@ fn without_score(point: &mut PointOutput) {
     point.version = Some(0);
 }
 
-/// Hits that a query lets through, but for its own point.
-fn among(
-    query: &Query,
-    (field, own): (&DenseField, Option<PointId>),
-    mut hits: Vec<Hit>,
-) -> Vec<Hit> {
+/// Hits that a query lets through, but for its own points.
+fn among(query: &Query, (field, own): (&DenseField, &[PointId]), mut hits: Vec<Hit>) -> Vec<Hit> {
     let passes = |hit: &Hit| {
         let threshold = query.score_threshold;
         threshold.is_none_or(|threshold| field.distance.passes(hit.score, threshold))
     };
-    hits.retain(|hit| Some(hit.id) != own && passes(hit));
+    hits.retain(|hit| !own.contains(&hit.id) && passes(hit));
     hits
 }

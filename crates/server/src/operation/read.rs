@@ -10,7 +10,7 @@ use serde_json::json;
 use super::call::{Call, Reply};
 use crate::collection::{OpenCollection, OutputWish, PointGroup, PointOutput, SearchPlan};
 use crate::failure::{Failure, Outcome};
-use crate::wire::{Facet, GroupQuery, Query, QueryBatch, Retrieve, Scroll, WithLookup};
+use crate::wire::{Facet, GroupQuery, Query, QueryBatch, Retrieve, Scroll, WithLookup, older};
 
 /// Queries of a batch at most.
 pub(crate) const MOST_QUERIES: usize = 1000;
@@ -71,14 +71,28 @@ fn searched<T>(call: &Call<'_>, search: impl Fn(&OpenCollection) -> Outcome<T>) 
 }
 
 pub(super) fn query(call: &Call<'_>) -> Outcome<Reply> {
-    let mut request: Query = call.read()?;
-    look_up(call, &mut request)?;
-    let points = searched(call, |open| open.query(&request, call.settings()))?;
+    let request: Query = call.read()?;
+    let explains = request.wants_explanation();
+    let points = queried(call, request)?;
     let explanation = || Explanation {
         searches: call.trace.plans(),
     };
-    let pageway = request.wants_explanation().then(explanation);
+    let pageway = explains.then(explanation);
     Reply::of(&QueryAnswer { points, pageway })
+}
+
+pub(super) fn search(call: &Call<'_>) -> Outcome<Reply> {
+    Reply::of(&queried(call, call.read_older(older::search)?)?)
+}
+
+pub(super) fn recommend(call: &Call<'_>) -> Outcome<Reply> {
+    Reply::of(&queried(call, call.read_older(older::recommend)?)?)
+}
+
+/// What a query finds.
+fn queried(call: &Call<'_>, mut request: Query) -> Outcome<Vec<PointOutput>> {
+    look_up(call, &mut request)?;
+    searched(call, |open| open.query(&request, call.settings()))
 }
 
 /// Puts vectors in place of ids that are those of another collection.
@@ -86,17 +100,40 @@ fn look_up(call: &Call<'_>, query: &mut Query) -> Outcome<()> {
     if let Some(from) = query.lookup_from.take() {
         from.check()?;
         let other = call.service.collection(&from.collection)?;
-        if let Some(id) = query.asked_id()? {
-            query.ask_vector(other.vector_named(id, from.vector.as_deref())?);
+        if let Some(examples) = query.asked_points()? {
+            let name = from.vector.as_deref();
+            query.ask_vector(examples.vector(|id| other.vector_named(id, name))?);
         }
     }
     let mut below = query.prefetch.iter_mut();
     below.try_for_each(|below| look_up(call, below))
 }
 
-/// Queries one after the other; none is answered where one is wrong.
 pub(super) fn batch(call: &Call<'_>) -> Outcome<Reply> {
-    let QueryBatch { mut searches } = call.read()?;
+    let answer = |points| QueryAnswer {
+        points,
+        pageway: None,
+    };
+    let lists = all_queried(call, call.read()?)?.into_iter();
+    Reply::of(&lists.map(answer).collect::<Vec<QueryAnswer>>())
+}
+
+pub(super) fn search_batch(call: &Call<'_>) -> Outcome<Reply> {
+    older_batch(call, older::search)
+}
+
+pub(super) fn recommend_batch(call: &Call<'_>) -> Outcome<Reply> {
+    older_batch(call, older::recommend)
+}
+
+fn older_batch(call: &Call<'_>, rewrite: older::Rewrite) -> Outcome<Reply> {
+    let batch = call.read_older(|body| older::several(body, rewrite))?;
+    Reply::of(&all_queried(call, batch)?)
+}
+
+/// What queries find, one after the other; none is answered where one is wrong.
+fn all_queried(call: &Call<'_>, batch: QueryBatch) -> Outcome<Vec<Vec<PointOutput>>> {
+    let QueryBatch { mut searches } = batch;
     if searches.len() > MOST_QUERIES {
         let words = format!("{} searches, {MOST_QUERIES} are possible", searches.len());
         return Err(Failure::invalid("searches", words));
@@ -106,20 +143,27 @@ pub(super) fn batch(call: &Call<'_>) -> Outcome<Reply> {
     }
     let one = |open: &OpenCollection, (at, search)| {
         let points = open.query(search, call.settings());
-        let points = points.map_err(|failure| failure.within(format_args!("searches[{at}]")))?;
-        let pageway = None;
-        Ok(QueryAnswer { points, pageway })
+        points.map_err(|failure| failure.within(format_args!("searches[{at}]")))
     };
-    let all = |open: &OpenCollection| {
-        let answers = searches.iter().enumerate().map(|search| one(open, search));
-        answers.collect::<Outcome<Vec<QueryAnswer>>>()
-    };
-    let answers = searched(call, all)?;
-    Reply::of(&answers)
+    searched(call, |open| {
+        let lists = searches.iter().enumerate().map(|search| one(open, search));
+        lists.collect()
+    })
 }
 
 pub(super) fn groups(call: &Call<'_>) -> Outcome<Reply> {
-    let mut request: GroupQuery = call.read()?;
+    grouped(call, call.read()?)
+}
+
+pub(super) fn search_groups(call: &Call<'_>) -> Outcome<Reply> {
+    grouped(call, call.read_older(older::search)?)
+}
+
+pub(super) fn recommend_groups(call: &Call<'_>) -> Outcome<Reply> {
+    grouped(call, call.read_older(older::recommend)?)
+}
+
+fn grouped(call: &Call<'_>, mut request: GroupQuery) -> Outcome<Reply> {
     look_up(call, &mut request.query)?;
     let other = match &request.with_lookup {
         Some(lookup) => Some((lookup_collection(call, lookup)?, lookup.parts())),

@@ -401,21 +401,41 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     .of_file(),
     none("list_full_snapshots", ("GET", "/snapshots")),
     none("create_full_snapshot", ("POST", "/snapshots")),
-    none(
+    row(
         "search_points",
         ("POST", "/collections/{collection}/points/search"),
+        Read,
+        read::search,
     ),
-    none(
+    row(
         "search_batch",
         ("POST", "/collections/{collection}/points/search/batch"),
+        Read,
+        read::search_batch,
     ),
-    none(
+    row(
         "search_groups",
         ("POST", "/collections/{collection}/points/search/groups"),
+        Read,
+        read::search_groups,
     ),
-    none(
+    row(
         "recommend_points",
         ("POST", "/collections/{collection}/points/recommend"),
+        Read,
+        read::recommend,
+    ),
+    row(
+        "recommend_batch",
+        ("POST", "/collections/{collection}/points/recommend/batch"),
+        Read,
+        read::recommend_batch,
+    ),
+    row(
+        "recommend_groups",
+        ("POST", "/collections/{collection}/points/recommend/groups"),
+        Read,
+        read::recommend_groups,
     ),
     none(
         "discover_points",

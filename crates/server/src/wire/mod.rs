@@ -2,8 +2,10 @@
 
 mod condition;
 mod deal;
+mod example;
 mod id;
 mod limit;
+pub(crate) mod older;
 mod parts;
 mod points;
 mod prefetch;
@@ -12,6 +14,7 @@ mod read;
 mod vector;
 
 pub(crate) use condition::{absence, filter_of, presence, without_vector};
+pub(crate) use example::Examples;
 pub(crate) use id::PointId;
 pub(crate) use limit::MAX_LIMIT;
 pub(crate) use parts::{PayloadParts, VectorParts, parts_of};

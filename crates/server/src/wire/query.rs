@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::id::PointId;
+use super::example::{Example, Examples};
 use super::limit::{MAX_LIMIT, checked_limit};
 use super::parts::{PayloadParts, VectorParts};
 use super::points::refuse;
@@ -95,10 +95,8 @@ impl OwnParams {
 pub(crate) enum QueryKind {
     /// Points in the order of their ids.
     Scroll,
-    /// The nearest of a vector.
-    Vector(Vec<f32>),
-    /// The nearest of the vector of a point, and not that point.
-    Point(PointId),
+    /// The nearest of what examples come to, and none of the points among those.
+    Nearest(Examples),
     /// Points in the order of a field.
     OrderBy(OrderBy),
     /// Some points.
@@ -148,8 +146,7 @@ impl Query {
                 "A fusion query merges prefetches, and there is none."
             }
             QueryKind::Scroll
-            | QueryKind::Vector(_)
-            | QueryKind::Point(_)
+            | QueryKind::Nearest(_)
             | QueryKind::OrderBy(_)
             | QueryKind::Sample
             | QueryKind::Fusion(_) => {
@@ -188,13 +185,11 @@ impl Query {
         own == name || self.prefetch.iter().any(|below| below.uses(name))
     }
 
-    /// The id of the point whose vector is searched for.
-    pub(crate) fn asked_id(&self) -> Outcome<Option<PointId>> {
-        let kind = self.kind()?;
-        Ok(match kind {
-            QueryKind::Point(id) => Some(id),
+    /// The examples of what is searched for, where points are among them.
+    pub(crate) fn asked_points(&self) -> Outcome<Option<Examples>> {
+        Ok(match self.kind()? {
+            QueryKind::Nearest(examples) => Some(examples).filter(|own| !own.points().is_empty()),
             QueryKind::Scroll
-            | QueryKind::Vector(_)
             | QueryKind::OrderBy(_)
             | QueryKind::Sample
             | QueryKind::Fusion(_) => None,
@@ -208,9 +203,14 @@ impl Query {
         own
     }
 
-    /// Searches for a vector in place of what was asked.
+    /// Searches for a vector in place of examples.
     pub(crate) fn ask_vector(&mut self, vector: Vec<f32>) {
-        self.asked = Some(vector.into());
+        match &mut self.asked {
+            Some(Value::Object(object)) if object.contains_key("nearest") => {
+                object.insert("nearest".to_owned(), vector.into());
+            }
+            asked => *asked = Some(vector.into()),
+        }
     }
 
     /// Points of the answer, and before it.
@@ -263,45 +263,17 @@ fn kind_of_object(object: &Object) -> Outcome<QueryKind> {
     if let Some(fusion) = Fusion::of(object)? {
         return Ok(QueryKind::Fusion(fusion));
     }
-    for name in [
-        "recommend",
-        "discover",
-        "context",
-        "formula",
-        "relevance_feedback",
-    ] {
+    if let Some(recommend) = object.get("recommend") {
+        return Ok(QueryKind::Nearest(Examples::of(recommend)?));
+    }
+    for name in ["discover", "context", "formula", "relevance_feedback"] {
         refuse(&format!("query.{name}"), object.get(name))?;
     }
     nearest(&Value::Object(object.clone()), "query")
 }
 
 fn nearest(value: &Value, path: &str) -> Outcome<QueryKind> {
-    match value {
-        Value::Array(numbers) => {
-            if numbers.first().is_some_and(Value::is_array) {
-                let words = format!("`{path}`: vectors of several vectors");
-                return Err(Failure::unsupported(words));
-            }
-            let read = |number: &Value| number.as_f64().map(|number| number as f32);
-            let numbers: Option<Vec<f32>> = numbers.iter().map(read).collect();
-            let numbers = numbers.ok_or_else(|| Failure::format(format!("{path}: numbers")))?;
-            Ok(QueryKind::Vector(numbers))
-        }
-        Value::Number(_) | Value::String(_) => {
-            let id = serde_json::from_value(value.clone()).map_err(Failure::format)?;
-            Ok(QueryKind::Point(id))
-        }
-        Value::Object(object) if object.contains_key("indices") => {
-            Err(Failure::unsupported(format!("`{path}`: sparse vectors")))
-        }
-        Value::Object(object) if object.contains_key("model") => {
-            Err(Failure::unsupported(format!("`{path}`: texts and images")))
-        }
-        Value::Null | Value::Bool(_) | Value::Object(_) => {
-            let words = format!("{path}: data did not match any variant of a query");
-            Err(Failure::format(words))
-        }
-    }
+    Ok(QueryKind::Nearest(Example::of(value, path)?.into()))
 }
 
 /// Queries together.
@@ -345,6 +317,7 @@ impl GroupQuery {
 mod tests {
     use serde_json::json;
 
+    use super::super::id::PointId;
     use super::*;
 
     fn kind(query: Value) -> Outcome<QueryKind> {
@@ -355,13 +328,14 @@ mod tests {
     #[test]
     fn kinds_of_queries_are_told_apart() {
         assert_eq!(kind(Value::Null).unwrap(), QueryKind::Scroll);
-        let vector = QueryKind::Vector(vec![1.0, 0.5]);
+        let one = |example: Example| QueryKind::Nearest(example.into());
+        let vector = one(Example::Vector(vec![1.0, 0.5]));
         assert_eq!(kind(json!([1, 0.5])).unwrap(), vector);
         assert_eq!(kind(json!({"nearest": [1, 0.5]})).unwrap(), vector);
-        assert_eq!(
-            kind(json!(7)).unwrap(),
-            QueryKind::Point(PointId::Number(7))
-        );
+        let point = one(Example::Point(PointId::Number(7)));
+        assert_eq!(kind(json!(7)).unwrap(), point);
+        let like = json!({"recommend": {"positive": [7]}});
+        assert_eq!(kind(like).unwrap(), point);
         assert_eq!(
             kind(json!({"sample": "random"})).unwrap(),
             QueryKind::Sample
@@ -375,7 +349,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_named() {
         for (query, word) in [
-            (json!({"recommend": {"positive": [1]}}), "`query.recommend`"),
+            (json!({"discover": {"target": 1}}), "`query.discover`"),
             (json!([[1.0]]), "vectors of several"),
             (json!({"indices": [1], "values": [1]}), "sparse"),
         ] {
@@ -396,6 +370,22 @@ mod tests {
             let failure = query.kind().unwrap_err();
             assert!(failure.text.contains(word), "{failure:?}");
         }
+    }
+
+    #[test]
+    fn a_vector_takes_the_place_of_examples_and_leaves_the_rest() {
+        let asked = |query: Value| {
+            let mut query: Query = serde_json::from_value(json!({"query": query})).unwrap();
+            query.ask_vector(vec![0.5]);
+            query.asked.unwrap()
+        };
+        assert_eq!(asked(json!(7)), json!([0.5]));
+        assert_eq!(asked(json!({"recommend": {"positive": [7]}})), json!([0.5]));
+        let diverse = asked(json!({"nearest": 7, "mmr": {"diversity": 0.25}}));
+        assert_eq!(
+            diverse,
+            json!({"nearest": [0.5], "mmr": {"diversity": 0.25}})
+        );
     }
 
     #[test]

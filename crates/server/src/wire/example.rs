@@ -1,0 +1,249 @@
+//! What a search is near to: vectors, and points by their vectors.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::id::PointId;
+use crate::failure::{Failure, Outcome};
+
+/// Examples of a query at most.
+const MOST: usize = 1000;
+
+/// A vector, or the point whose vector it is.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Example {
+    Vector(Vec<f32>),
+    Point(PointId),
+}
+
+/// Examples of what is looked for, and of what is not.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Examples {
+    positive: Vec<Example>,
+    negative: Vec<Example>,
+}
+
+/// How examples come to one search.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Strategy {
+    #[default]
+    AverageVector,
+    BestScore,
+    SumScores,
+}
+
+impl Example {
+    /// A number or text is an id, a list of numbers a vector.
+    pub(super) fn of(value: &Value, path: &str) -> Outcome<Self> {
+        match value {
+            Value::Array(numbers) => {
+                if numbers.first().is_some_and(Value::is_array) {
+                    let words = format!("`{path}`: vectors of several vectors");
+                    return Err(Failure::unsupported(words));
+                }
+                let read = |number: &Value| number.as_f64().map(|number| number as f32);
+                let numbers: Option<Vec<f32>> = numbers.iter().map(read).collect();
+                let numbers = numbers.ok_or_else(|| Failure::format(format!("{path}: numbers")))?;
+                Ok(Self::Vector(numbers))
+            }
+            Value::Number(_) | Value::String(_) => {
+                let id = serde_json::from_value(value.clone()).map_err(Failure::format)?;
+                Ok(Self::Point(id))
+            }
+            Value::Object(object) if object.contains_key("indices") => {
+                Err(Failure::unsupported(format!("`{path}`: sparse vectors")))
+            }
+            Value::Object(object) if object.contains_key("model") => {
+                Err(Failure::unsupported(format!("`{path}`: texts and images")))
+            }
+            Value::Null | Value::Bool(_) | Value::Object(_) => {
+                let words = format!("{path}: data did not match any variant of a query");
+                Err(Failure::format(words))
+            }
+        }
+    }
+}
+
+impl From<Example> for Examples {
+    fn from(one: Example) -> Self {
+        Self {
+            positive: vec![one],
+            negative: Vec::new(),
+        }
+    }
+}
+
+impl Examples {
+    /// Those of a recommendation.
+    ///
+    /// # Errors
+    /// Where there is no positive one, or they are to count otherwise than by their mean.
+    pub(super) fn of(recommend: &Value) -> Outcome<Self> {
+        let none = || Failure::format("query.recommend: expected an object");
+        let object = recommend.as_object().ok_or_else(none)?;
+        let strategy = object.get("strategy").filter(|own| !own.is_null());
+        let strategy = strategy.map_or(Ok(Strategy::default()), Strategy::deserialize);
+        let name = match strategy.map_err(Failure::format)? {
+            Strategy::AverageVector => None,
+            Strategy::BestScore => Some("best_score"),
+            Strategy::SumScores => Some("sum_scores"),
+        };
+        if let Some(name) = name {
+            return Err(Failure::unsupported(format_args!(
+                "`query.recommend.strategy`: `{name}`"
+            )));
+        }
+        let own = Self {
+            positive: examples(object, "positive")?,
+            negative: examples(object, "negative")?,
+        };
+        if own.positive.is_empty() {
+            return Err(Failure::bad_request(
+                "The average of vectors needs a positive one at least: query.recommend.positive",
+            ));
+        }
+        let count = own.positive.len() + own.negative.len();
+        if count > MOST {
+            let words = format!("{count} examples, {MOST} are possible");
+            return Err(Failure::invalid("query.recommend", words));
+        }
+        Ok(own)
+    }
+
+    /// The points among them.
+    pub(crate) fn points(&self) -> Vec<PointId> {
+        let all = self.positive.iter().chain(&self.negative);
+        let id = |example: &Example| match example {
+            Example::Point(id) => Some(*id),
+            Example::Vector(_) => None,
+        };
+        all.filter_map(id).collect()
+    }
+
+    /// The vector that is searched for: of one example its own; of several the mean of the
+    /// positive ones, moved away from the mean of the negative ones.
+    ///
+    /// # Errors
+    /// Where a point has no vector, or vectors have lengths of their own.
+    pub(crate) fn vector(
+        &self,
+        vector_of: impl Fn(PointId) -> Outcome<Vec<f32>>,
+    ) -> Outcome<Vec<f32>> {
+        let wanted = mean(&self.positive, &vector_of)?;
+        let moved = if self.negative.is_empty() {
+            wanted
+        } else {
+            let unwanted = mean(&self.negative, &vector_of)?;
+            if unwanted.len() != wanted.len() {
+                return Err(differ(wanted.len(), unwanted.len()));
+            }
+            let pairs = wanted.iter().zip(&unwanted);
+            pairs.map(|(one, other)| one + one - other).collect()
+        };
+        Ok(moved.into_iter().map(|own| own as f32).collect())
+    }
+}
+
+/// The examples of a name.
+fn examples(object: &Map<String, Value>, name: &str) -> Outcome<Vec<Example>> {
+    let path = format!("query.recommend.{name}");
+    match object.get(name) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(all)) => all.iter().map(|own| Example::of(own, &path)).collect(),
+        Some(_) => Err(Failure::format(format!("{path}: expected a list"))),
+    }
+}
+
+fn mean(
+    examples: &[Example],
+    vector_of: impl Fn(PointId) -> Outcome<Vec<f32>>,
+) -> Outcome<Vec<f64>> {
+    let mut sums: Vec<f64> = Vec::new();
+    let mut add = |numbers: &[f32]| {
+        if sums.is_empty() {
+            sums.resize(numbers.len(), 0.0);
+        }
+        if sums.len() != numbers.len() {
+            return Err(differ(sums.len(), numbers.len()));
+        }
+        for (sum, number) in sums.iter_mut().zip(numbers) {
+            *sum += f64::from(*number);
+        }
+        Ok(())
+    };
+    for example in examples {
+        match example {
+            Example::Vector(own) => add(own)?,
+            Example::Point(id) => add(&vector_of(*id)?)?,
+        }
+    }
+    let count = examples.len() as f64;
+    Ok(sums.into_iter().map(|sum| sum / count).collect())
+}
+
+fn differ(one: usize, other: usize) -> Failure {
+    Failure::wrong(format_args!(
+        "Vector dimension error: expected dim: {one}, got {other}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn vector(recommend: &Value) -> Outcome<Vec<f32>> {
+        Examples::of(recommend)?.vector(|id| match id {
+            PointId::Number(number) => Ok(vec![number as f32, 1.0]),
+            PointId::Uuid(_) => Err(Failure::not_found("no such point")),
+        })
+    }
+
+    #[test]
+    fn examples_come_to_their_mean_away_from_others() {
+        for (recommend, expected) in [
+            (json!({"positive": [3]}), [3.0, 1.0]),
+            (json!({"positive": [1, 3, [5, 4]]}), [3.0, 2.0]),
+            (json!({"positive": [3], "negative": [[1, 0]]}), [5.0, 2.0]),
+        ] {
+            assert_eq!(vector(&recommend).unwrap(), expected, "{recommend}");
+        }
+        let own = Examples::of(&json!({"positive": [1, [2.0]], "negative": [3]})).unwrap();
+        assert_eq!(own.points(), [PointId::Number(1), PointId::Number(3)]);
+    }
+
+    #[test]
+    fn what_is_no_recommendation_is_told() {
+        let many: Vec<u64> = (0..1001).collect();
+        for (recommend, status, word) in [
+            (json!([1]), 400, "expected an object"),
+            (json!({}), 400, "positive"),
+            (json!({"positive": [], "negative": [1]}), 400, "positive"),
+            (json!({"positive": 1}), 400, "expected a list"),
+            (json!({"positive": [true]}), 400, "query.recommend.positive"),
+            (
+                json!({"positive": [1], "strategy": "best_score"}),
+                400,
+                "best_score",
+            ),
+            (json!({"positive": [1], "strategy": "worst"}), 400, "worst"),
+            (
+                json!({"positive": [[1, 2], [1]]}),
+                400,
+                "expected dim: 2, got 1",
+            ),
+            (
+                json!({"positive": [1], "negative": [[1]]}),
+                400,
+                "expected dim: 2, got 1",
+            ),
+            (json!({"positive": many}), 422, "1001 examples"),
+        ] {
+            let failure = vector(&recommend).unwrap_err();
+            assert_eq!(failure.status, status, "{failure:?}");
+            assert!(failure.text.contains(word), "{failure:?}");
+        }
+    }
+}
