@@ -199,15 +199,17 @@ impl OpenCollection {
 
     /// A vector of a point, by its name, for the queries of another collection.
     pub(crate) fn vector_named(&self, id: PointId, name: Option<&str>) -> Outcome<Vec<f32>> {
-        let using = self.schema.using(name)?;
-        self.vector_of(id, using)
+        let using = self.schema.using(name);
+        if using.is_err() && self.load(&[id], &|_| false)?.is_empty() {
+            return Err(no_point(id));
+        }
+        self.vector_of(id, using?)
     }
 
     /// The vector of a point.
     fn vector_of(&self, id: PointId, (number, field): (usize, &DenseField)) -> Outcome<Vec<f32>> {
         let mut found = self.load(&[id], &|wanted| wanted == number)?;
-        let absent = || Failure::not_found(format_args!("No point with id {id} found"));
-        let point: Point = found.pop().ok_or_else(absent)?;
+        let point: Point = found.pop().ok_or_else(|| no_point(id))?;
         let vector = point.vectors.into_iter().nth(number).flatten();
         vector.ok_or_else(|| {
             let name = &field.name;
@@ -401,6 +403,10 @@ fn run(index: &Index, queries: &Queries<'_>, search: &Nearest<'_>, k: usize) -> 
         stats: answers.stats.first().copied().unwrap_or_default(),
     });
     Ok(answers)
+}
+
+fn no_point(id: PointId) -> Failure {
+    Failure::not_found(format_args!("No point with id {id} found"))
 }
 
 /// Points that were not searched for have the score 1.

@@ -98,15 +98,15 @@ impl Examples {
             positive: examples(object, "positive")?,
             negative: examples(object, "negative")?,
         };
+        let count = own.positive.len() + own.negative.len();
+        if !(1..=MOST).contains(&count) {
+            let words = format!("{count} examples, 1 to {MOST} are possible");
+            return Err(Failure::invalid("query.recommend", words));
+        }
         if own.positive.is_empty() {
             return Err(Failure::bad_request(
                 "The average of vectors needs a positive one at least: query.recommend.positive",
             ));
-        }
-        let count = own.positive.len() + own.negative.len();
-        if count > MOST {
-            let words = format!("{count} examples, {MOST} are possible");
-            return Err(Failure::invalid("query.recommend", words));
         }
         Ok(own)
     }
@@ -219,7 +219,7 @@ mod tests {
         let many: Vec<u64> = (0..1001).collect();
         for (recommend, status, word) in [
             (json!([1]), 400, "expected an object"),
-            (json!({}), 400, "positive"),
+            (json!({}), 422, "0 examples"),
             (json!({"positive": [], "negative": [1]}), 400, "positive"),
             (json!({"positive": 1}), 400, "expected a list"),
             (json!({"positive": [true]}), 400, "query.recommend.positive"),
