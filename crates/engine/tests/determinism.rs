@@ -298,3 +298,41 @@ fn check_cache(nodes: NodeCacheSpec, refine: RefineSpec, bytes: u64) -> [Option<
     same(&search(&all), &search(&some), "another budget");
     [some, all].map(|index| index.memory().cached_edge_bits)
 }
+
+/// Vectors so long that several queries are turned to the axes of their codes at once.
+#[test]
+fn queries_of_a_call_find_what_they_find_alone() {
+    let base = Rows::clustered(3000, 400, ElementType::F32, 1);
+    let queries = Rows::clustered(300, 400, ElementType::F32, 2);
+    for share in [0.2, 0.6] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = BuildOptions::default()
+            .with_preset(Preset::Pageway)
+            .with_memory(MemoryWish::Share(share))
+            .with_calibration_queries(20);
+        base.build(dir.path(), &options).unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let options = SearchOptions::nearest(10).with_effort(Effort::ListSize(30));
+        let search = |bytes: &[u8], options: &SearchOptions| {
+            index
+                .search(&Queries::new(bytes, queries.shape), options)
+                .unwrap()
+        };
+        let alone: Vec<Answers> = queries
+            .bytes
+            .chunks(queries.shape.row_bytes())
+            .map(|query| search(query, &options))
+            .collect();
+        for threads in [1, 2] {
+            let all = search(&queries.bytes, &options.with_threads(threads));
+            for (at, own) in alone.iter().enumerate() {
+                let place = 10 * at..10 * (at + 1);
+                assert_eq!(all.ids[place.clone()], own.ids, "{share} {threads} {at}");
+                assert_eq!(
+                    all.distances[place], own.distances,
+                    "{share} {threads} {at}"
+                );
+            }
+        }
+    }
+}

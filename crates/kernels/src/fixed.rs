@@ -168,6 +168,51 @@ pub(crate) type TileSums<const LINES: usize> = [[i32; LINE_COLUMNS]; LINES];
 /// or 8.
 pub(crate) trait Tile {
     unsafe fn sums<const LINES: usize>(lines: &[PairLine], pairs: &[[i16; 2]]) -> TileSums<LINES>;
+
+    /// The same of several rows.
+    #[inline(always)]
+    unsafe fn sums_of<const LINES: usize, const ROWS: usize>(
+        lines: &[PairLine],
+        pairs: [&[[i16; 2]]; ROWS],
+    ) -> [TileSums<LINES>; ROWS] {
+        // SAFETY: that of the caller.
+        pairs.map(|pairs| unsafe { Self::sums::<LINES>(lines, pairs) })
+    }
+}
+
+/// Rows that are multiplied together: the matrix comes from far away once for all of them.
+const TOGETHER: usize = 8;
+
+/// Rows whose sums are kept in registers at once.
+const ABREAST: usize = 2;
+
+/// A row in integers, by pairs, and what one of a sum of products stands for.
+struct FixedRow {
+    pairs: [[i16; 2]; FixedMatrix::MAX_ROWS / 2],
+    unit: f32,
+}
+
+impl FixedRow {
+    const ZERO: Self = Self {
+        pairs: [[0; 2]; FixedMatrix::MAX_ROWS / 2],
+        unit: 0.0,
+    };
+
+    /// Takes the values of a row, which are no more than of those before it.
+    #[inline(always)]
+    fn set(&mut self, row: &[f32]) {
+        let length = length(row);
+        let scale = if length > 0.0 {
+            (f64::from(ONE) / length) as f32
+        } else {
+            0.0
+        };
+        for (integer, value) in self.pairs.as_flattened_mut().iter_mut().zip(row) {
+            let scaled = (value * scale).clamp(-LARGEST, LARGEST);
+            *integer = (scaled + TO_BITS).to_bits() as i16;
+        }
+        self.unit = (length / f64::from(ONE * ONE)) as f32;
+    }
 }
 
 /// See [`crate::ProjectFixedFn`].
@@ -175,34 +220,91 @@ pub(crate) trait Tile {
 /// # Safety
 /// The CPU has the features of `T`.
 #[inline(always)]
-pub(crate) unsafe fn project<T: Tile>(matrix: &FixedMatrix, row: &[f32], out: &mut [f32]) {
-    assert_eq!(row.len(), matrix.rows, "a value per row");
-    assert_eq!(out.len(), matrix.columns, "a value per column");
-    let length = length(row);
-    let mut integers = [[0; 2]; FixedMatrix::MAX_ROWS / 2];
-    if length > 0.0 {
-        let scale = (f64::from(ONE) / length) as f32;
-        for (integer, value) in integers.as_flattened_mut().iter_mut().zip(row) {
-            let scaled = (value * scale).clamp(-LARGEST, LARGEST);
-            *integer = (scaled + TO_BITS).to_bits() as i16;
+pub(crate) unsafe fn project<T: Tile>(matrix: &FixedMatrix, rows: &[f32], out: &mut [f32]) {
+    let count = match matrix.columns {
+        0 => rows.len() / matrix.rows.max(1),
+        columns => out.len() / columns,
+    };
+    assert_eq!(rows.len(), count * matrix.rows, "a value per row");
+    assert_eq!(out.len(), count * matrix.columns, "a value per column");
+    // SAFETY: the caller vouches for the features.
+    unsafe {
+        if count == 1 {
+            return project_some::<T, 1>(matrix, (rows, 1), out);
+        }
+        for first in (0..count).step_by(TOGETHER) {
+            let last = count.min(first + TOGETHER);
+            let some = (&rows[first * matrix.rows..last * matrix.rows], last - first);
+            let own = &mut out[first * matrix.columns..last * matrix.columns];
+            project_some::<T, TOGETHER>(matrix, some, own);
         }
     }
-    let pairs = &integers[..row.len().div_ceil(2)];
-    let unit = (length / f64::from(ONE * ONE)) as f32;
-    let (mut lines, mut out) = (matrix.lines.as_slice(), out);
+}
+
+/// The same of some rows, `MOST` at most: a tile is multiplied by all of them before the next one
+/// is looked at.
+///
+/// # Safety
+/// The CPU has the features of `T`.
+#[inline(always)]
+unsafe fn project_some<T: Tile, const MOST: usize>(
+    matrix: &FixedMatrix,
+    (rows, count): (&[f32], usize),
+    out: &mut [f32],
+) {
+    let mut integers = [const { FixedRow::ZERO }; MOST];
+    for (at, own) in integers[..count].iter_mut().enumerate() {
+        own.set(&rows[at * matrix.rows..][..matrix.rows]);
+    }
+    let pairs = matrix.rows.div_ceil(2);
+    let (mut lines, mut first) = (matrix.lines.as_slice(), 0);
     for width in tiles(matrix.columns) {
-        let (own, other_lines) = lines.split_at(width * pairs.len());
-        let (values, others) = out.split_at_mut(out.len().min(width * LINE_COLUMNS));
-        // SAFETY: the caller vouches for the features; a tile has its lines for each pair.
-        unsafe {
-            match width {
-                TILE_LINES => keep(T::sums::<TILE_LINES>(own, pairs), unit, values),
-                4 => keep(T::sums::<4>(own, pairs), unit, values),
-                2 => keep(T::sums::<2>(own, pairs), unit, values),
-                _ => keep(T::sums::<1>(own, pairs), unit, values),
+        let (own, other_lines) = lines.split_at(width * pairs);
+        let last = matrix.columns.min(first + width * LINE_COLUMNS);
+        let outs = out.chunks_mut(matrix.columns * ABREAST);
+        for (rows, outs) in integers[..count].chunks(ABREAST).zip(outs) {
+            let outs = outs.chunks_mut(matrix.columns);
+            let outs = outs.map(|out| &mut out[first..last]);
+            // SAFETY: the caller vouches for the features; a tile has its lines for each pair.
+            unsafe {
+                match (width, rows) {
+                    (TILE_LINES, [one, next]) => {
+                        let both = [one, next].map(|row| &row.pairs[..pairs]);
+                        let sums = T::sums_of::<TILE_LINES, ABREAST>(own, both);
+                        for ((row, sums), out) in rows.iter().zip(sums).zip(outs) {
+                            keep(sums, row.unit, out);
+                        }
+                    }
+                    _ => {
+                        for (row, out) in rows.iter().zip(outs) {
+                            project_tile::<T>((own, width), (&row.pairs[..pairs], row.unit), out);
+                        }
+                    }
+                }
             }
         }
-        (lines, out) = (other_lines, others);
+        (lines, first) = (other_lines, last);
+    }
+}
+
+/// Multiplies one row by a tile of so many lines for each pair.
+///
+/// # Safety
+/// The CPU has the features of `T`, and the tile its lines for each pair.
+#[inline(always)]
+unsafe fn project_tile<T: Tile>(
+    (lines, width): (&[PairLine], usize),
+    (pairs, unit): (&[[i16; 2]], f32),
+    out: &mut [f32],
+) {
+    // SAFETY: that of the caller.
+    unsafe {
+        match width {
+            TILE_LINES => keep(T::sums::<TILE_LINES>(lines, pairs), unit, out),
+            4 => keep(T::sums::<4>(lines, pairs), unit, out),
+            2 => keep(T::sums::<2>(lines, pairs), unit, out),
+            _ => keep(T::sums::<1>(lines, pairs), unit, out),
+        }
     }
 }
 

@@ -241,3 +241,27 @@ fn products_in_fixed_point_are_near_and_have_the_same_bits_everywhere() {
         }
     }
 }
+
+#[test]
+fn rows_together_have_the_products_of_each() {
+    let mut random = SplitMix64::new(5);
+    let mut value = || (random.unit() * 2.0 - 1.0) as f32;
+    for (rows, columns) in [(0, 3), (3, 0), (5, 17), (40, 131), (129, 257)] {
+        let values: Vec<f32> = (0..rows * columns).map(|_| 0.05 * value()).collect();
+        let matrix = FixedMatrix::new(rows, columns, &values);
+        for count in [0, 2, 7, 8, 9, 17] {
+            let all: Vec<f32> = (0..count * rows).map(|_| value()).collect();
+            for set in sets() {
+                let mut together = vec![f32::NAN; count * columns];
+                set.project_fixed()(&matrix, &all, &mut together);
+                for at in 0..count {
+                    let mut alone = vec![f32::NAN; columns];
+                    let row = &all[at * rows..][..rows];
+                    set.project_fixed()(&matrix, row, &mut alone);
+                    let own = &together[at * columns..][..columns];
+                    assert_eq!(own, alone, "{} {rows} {columns} {at}", set.isa());
+                }
+            }
+        }
+    }
+}

@@ -27,6 +27,15 @@ impl TrainingSpec {
         }
     }
 
+    /// Values of a query that [`Quantizer::turn`] takes and gives, at most; none where there is no
+    /// matrix that turns several of them in less time than one after the other.
+    pub fn turned_values(&self, dimension: usize) -> usize {
+        match self {
+            Self::Pq(_) => 0,
+            Self::RaBitQ(spec) => spec.turned_values(dimension),
+        }
+    }
+
     /// Whether such codes can be made around centres of the caller.
     pub const fn has_centres(&self) -> bool {
         matches!(self, Self::RaBitQ(_))
@@ -227,6 +236,25 @@ impl Quantizer {
         }
     }
 
+    /// Turns queries to the axes of codes all at once, for [`Scorer::prepare_turned`]: `dimension`
+    /// values of each, which are changed, to values of each in `out`. How many those are; none for
+    /// a quantizer that turns nothing.
+    ///
+    /// # Panics
+    /// When `out` is shorter.
+    pub fn turn(&self, kernels: &KernelSet, queries: &mut [f32], out: &mut [f32]) -> usize {
+        match self {
+            Self::Pq(_) => 0,
+            Self::RaBitQ(quantizer) => {
+                let count = queries.len() / quantizer.dimension();
+                let axes = quantizer.axes();
+                let (own, _) = out.split_at_mut(count * axes);
+                quantizer.turn(kernels, queries, own);
+                axes
+            }
+        }
+    }
+
     /// A scorer for codes of this quantizer; make one per query in flight.
     pub fn scorer(&self, kernels: &'static KernelSet) -> Scorer {
         match self {
@@ -288,10 +316,23 @@ impl Scorer {
     /// # Panics
     /// When the quantizer is not the one that the scorer was made for.
     pub fn prepare(&mut self, quantizer: &Quantizer, query: &[f32], forms: CodeForms) {
+        self.prepare_turned(quantizer, (query, None), forms);
+    }
+
+    /// The same of a query that was turned by [`Quantizer::turn`], where it was.
+    ///
+    /// # Panics
+    /// As [`Scorer::prepare`].
+    pub fn prepare_turned(
+        &mut self,
+        quantizer: &Quantizer,
+        (query, turned): (&[f32], Option<&[f32]>),
+        forms: CodeForms,
+    ) {
         match (self, quantizer) {
             (Self::Pq(scorer), Quantizer::Pq(quantizer)) => scorer.prepare(quantizer, query),
             (Self::RaBitQ(scorer), Quantizer::RaBitQ(quantizer)) => {
-                scorer.prepare_forms(quantizer, query, forms);
+                scorer.prepare_turned(quantizer, (query, turned), forms);
             }
             (Self::Pq(_) | Self::RaBitQ(_), _) => {
                 assert_eq!("scorer", "quantizer", "both must be of one kind");

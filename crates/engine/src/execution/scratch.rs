@@ -64,6 +64,8 @@ pub(crate) struct IndexShape {
 pub(crate) struct CodeShape {
     /// Bytes that score codes of one query.
     pub(crate) scorer_bytes: usize,
+    /// Values of a query before and after it is turned, where that is done for several at once.
+    pub(crate) turned_values: usize,
     /// Whether error bounds of codes decide what is read at the end.
     pub(crate) bounded: bool,
     /// Whether records hold fine codes in place of vectors.

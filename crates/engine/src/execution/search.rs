@@ -23,6 +23,7 @@ use pageway_quant::Scorer;
 use pageway_types::NodeId;
 
 use super::bounds::Limits;
+use super::driver::Turned;
 use super::key::key_node;
 use super::ladder::LadderNote;
 use super::list_end::list_end;
@@ -30,7 +31,7 @@ use super::list_rule::{LOOKED_AT, ListChoice, NearestDistances};
 use super::query::Goal;
 use super::ranking::Neighbor;
 use super::route::Route;
-use super::traversal::Stage;
+use super::traversal::{Preparation, Stage};
 use super::walk::Walk;
 use super::{Origin, PageRequest, Query, QuerySizes, QueryStats, Scratch, Segment};
 use crate::layout::PageError;
@@ -98,15 +99,16 @@ impl<'t> Search<'t> {
         self.reads_early = reads_early;
     }
 
-    /// Starts a query. The one before is finished.
-    pub(crate) fn begin(&mut self, query: Query<'t>) {
+    /// Starts a query, which may have been turned for the codes of a segment. The one before is
+    /// finished.
+    pub(crate) fn begin(&mut self, query: Query<'t>, turned: Option<Turned<'_>>) {
         debug_assert!(self.walks.is_empty(), "one query at a time");
         self.query = Some(query);
         let leads = Route::leads(&query);
         self.route.begin(self.segments, &query);
         for (number, segment) in self.segments.iter().enumerate() {
             if !leads || segment.region.is_none() {
-                self.ask(number);
+                self.ask(number, turned);
             }
         }
         let first = query.rule.map_or(query.sizes, |rule| {
@@ -125,7 +127,7 @@ impl<'t> Search<'t> {
     }
 
     /// Begins a walk over a segment where somebody lives, unless there is one.
-    fn ask(&mut self, number: usize) -> bool {
+    fn ask(&mut self, number: usize, turned: Option<Turned<'_>>) -> bool {
         let (Some(query), Some(segment)) = (self.query, self.segments.get(number)) else {
             return false;
         };
@@ -143,8 +145,13 @@ impl<'t> Search<'t> {
             ),
             ..query
         };
-        let knows = self.scorer_of(segment);
-        let mut walk = Walk::new(&segment.parts, own, (number, scratch), knows);
+        let turned = turned.filter(|own| own.segment == number);
+        let preparation = match (self.scorer_of(segment), turned) {
+            (Some(other), _) => Preparation::TakenOver(other),
+            (None, Some(turned)) => Preparation::Turned(turned.values),
+            (None, None) => Preparation::Whole,
+        };
+        let mut walk = Walk::new(&segment.parts, own, (number, scratch), preparation);
         if self.reads_early {
             walk.read_early();
         }
@@ -165,7 +172,7 @@ impl<'t> Search<'t> {
     fn ask_near(&mut self, sizes: QuerySizes) -> bool {
         let mut asked = false;
         while let Some(number) = self.route.next(sizes) {
-            asked |= self.ask(number);
+            asked |= self.ask(number, None);
         }
         asked
     }
@@ -335,7 +342,7 @@ impl<'t> Search<'t> {
             return false;
         }
         while let Some(number) = self.route.any() {
-            if self.ask(number) {
+            if self.ask(number, None) {
                 return true;
             }
         }

@@ -103,6 +103,17 @@ impl Stage {
     }
 }
 
+/// How a scorer gets the query of a walk.
+#[derive(Clone, Copy)]
+pub(crate) enum Preparation<'k> {
+    /// All of it is done here.
+    Whole,
+    /// The query was turned to the axes of the codes.
+    Turned(&'k [f32]),
+    /// A scorer of the same codes has it.
+    TakenOver(&'k Scorer),
+}
+
 /// One query in one segment.
 pub(crate) struct Traversal<'t, C: PageCodec> {
     pub(super) parts: &'t Parts<C>,
@@ -126,22 +137,26 @@ pub(crate) struct Traversal<'t, C: PageCodec> {
 }
 
 impl<'t, C: PageCodec> Traversal<'t, C> {
-    /// Prepares segment number `segment`: the table of the query, or what a scorer of the same
-    /// codes `knows` of it, and the entry nodes as first candidates.
+    /// Prepares segment number `segment`: the table of the query, and the entry nodes as first
+    /// candidates.
     pub(crate) fn new(
         parts: &'t Parts<C>,
         query: Query<'t>,
         (segment, scratch): (usize, &'t mut Scratch),
-        knows: Option<&Scorer>,
+        preparation: Preparation<'_>,
     ) -> Self {
         let sizes = scratch.shape.own_sizes(&query, query.sizes);
         scratch.reset(&query, sizes);
         let scoring = &mut scratch.scoring;
         (parts.widen)(query.vector, &mut scoring.widened);
         let (scorer, quantizer) = (&mut scoring.scorer, &parts.codes.quantizer);
-        match knows {
-            Some(other) => scorer.take_over(other),
-            None => scorer.prepare(quantizer, &scoring.widened, parts.code_forms()),
+        let forms = parts.code_forms();
+        match preparation {
+            Preparation::TakenOver(other) => scorer.take_over(other),
+            Preparation::Turned(values) => {
+                scorer.prepare_turned(quantizer, (&scoring.widened, Some(values)), forms);
+            }
+            Preparation::Whole => scorer.prepare(quantizer, &scoring.widened, forms),
         }
         let mut traversal = Self {
             parts,

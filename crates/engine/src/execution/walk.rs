@@ -5,7 +5,7 @@ use pageway_quant::Scorer;
 use super::bounds::{Bounds, Limits};
 use super::candidates::CandidateList;
 use super::key::{key_distance, key_node};
-use super::traversal::Stage;
+use super::traversal::{Preparation, Stage};
 use super::{AnyParts, Origin, PageRequest, Query, QuerySizes, QueryStats, Scratch, Traversal};
 use crate::layout::{PageError, PageNodeCodec, RecordCodec};
 
@@ -31,11 +31,15 @@ impl<'t> Walk<'t> {
         parts: &'t AnyParts,
         query: Query<'t>,
         place: (usize, &'t mut Scratch),
-        knows: Option<&Scorer>,
+        preparation: Preparation<'_>,
     ) -> Self {
         match parts {
-            AnyParts::Record(parts) => Self::Record(Traversal::new(parts, query, place, knows)),
-            AnyParts::PageNode(parts) => Self::PageNode(Traversal::new(parts, query, place, knows)),
+            AnyParts::Record(parts) => {
+                Self::Record(Traversal::new(parts, query, place, preparation))
+            }
+            AnyParts::PageNode(parts) => {
+                Self::PageNode(Traversal::new(parts, query, place, preparation))
+            }
         }
     }
 

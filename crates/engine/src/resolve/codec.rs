@@ -6,7 +6,7 @@ use pageway_store::{MAX_UNIT_BYTES, OpenMode};
 use pageway_types::{NodeId, PageId};
 
 use super::cache::record_copy_bytes;
-use super::codes::scorer_bytes;
+use super::codes::{scorer_bytes, turned_values};
 use super::{Source, entry, record_pages};
 use crate::cache::ListRead;
 use crate::error::Result;
@@ -139,6 +139,7 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
         folded_bytes: folded_bytes(spec, node_count)?,
         codes: CodeShape {
             scorer_bytes: scorer_bytes(spec),
+            turned_values: turned_values(spec),
             bounded: execution.refine.is_bounded(),
             coded: spec.storage.vectors == VectorStorage::Coded,
             rescored: execution.refine.is_cascade(),

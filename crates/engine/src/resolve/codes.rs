@@ -85,6 +85,11 @@ pub(crate) fn scorer_bytes(spec: &IndexSpec) -> usize {
     }
 }
 
+/// Values of a query before and after it is turned, where that is done for several at once.
+pub(crate) fn turned_values(spec: &IndexSpec) -> usize {
+    training(spec).turned_values(spec.shape.dimension as usize)
+}
+
 /// Reads a quantizer, and checks that it is the one the spec speaks of.
 pub(crate) fn quantizer(
     source: Source<'_>,

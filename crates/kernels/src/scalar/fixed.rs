@@ -21,7 +21,7 @@ impl Tile for Portable {
     }
 }
 
-pub(crate) fn project_fixed(matrix: &FixedMatrix, row: &[f32], out: &mut [f32]) {
+pub(crate) fn project_fixed(matrix: &FixedMatrix, rows: &[f32], out: &mut [f32]) {
     // SAFETY: portable code needs no features.
-    unsafe { fixed::project::<Portable>(matrix, row, out) }
+    unsafe { fixed::project::<Portable>(matrix, rows, out) }
 }

@@ -13,7 +13,7 @@ use pageway_kernels::{BLOCK_CODES, BlockFactors, BlockWeights, write_block};
 use super::factors::{FactorWidth, Factors};
 use super::layout::Layout;
 use super::{RaBitQScorer, RaBitQSpec, RaBitQuantizer};
-use crate::Centre;
+use crate::{Centre, CodeForms};
 
 impl RaBitQuantizer {
     /// Writes up to 32 codes, one after the other, to the block of a scan; those missing are zero.
@@ -63,8 +63,12 @@ impl RaBitQScorer {
     /// # Panics
     /// As [`RaBitQScorer::prepare`].
     pub fn prepare_blocks(&mut self, quantizer: &RaBitQuantizer, query: &[f32]) {
-        self.take(quantizer, query);
-        let factor = self.turn(quantizer);
+        self.prepare_forms(quantizer, query, CodeForms::Blocks);
+    }
+
+    /// Makes the weights of the query that was taken.
+    pub(super) fn weigh_blocks(&mut self, quantizer: &RaBitQuantizer, turned: Option<&[f32]>) {
+        let factor = self.turn(quantizer, turned);
         self.multiply_by_steps();
         self.weigh(factor);
         let bytes = self.layout.code_bytes() - self.layout.head_bytes();

@@ -7,12 +7,16 @@ use super::RaBitQuantizer;
 use super::factors::{Factors, rounded};
 use super::grid::{Fit, Grid};
 
-/// Encodes rows of one element type. Holds the scratch of one row; make one per thread.
+/// Rows that are turned at once: the matrix of a turn comes from far away once for all of them.
+const TOGETHER: usize = 8;
+
+/// Encodes rows of one element type. Holds the scratch of some rows; make one per thread.
 pub struct RaBitQEncoder<'q> {
     kernels: &'static KernelSet,
     element: ElementType,
     pub(super) coder: Coder<'q>,
-    row: Vec<f32>,
+    residuals: Vec<f32>,
+    rotated: Vec<f32>,
 }
 
 impl RaBitQuantizer {
@@ -22,12 +26,13 @@ impl RaBitQuantizer {
             kernels,
             element,
             coder: Coder::new(self, kernels),
-            row: vec![0.0; self.dimension()],
+            residuals: vec![0.0; TOGETHER * self.dimension()],
+            rotated: vec![0.0; TOGETHER * self.axes()],
         }
     }
 }
 
-impl<'q> RaBitQEncoder<'q> {
+impl RaBitQEncoder<'_> {
     /// Encodes a whole number of rows, given as raw element bytes, into as many codes.
     ///
     /// Costs a rotation per row, some passes over its axes for the scale, and `dimension` times the
@@ -37,32 +42,7 @@ impl<'q> RaBitQEncoder<'q> {
     /// # Panics
     /// When `rows` is not a whole number of rows or `out` not as many codes.
     pub fn encode(&mut self, rows: &[u8], out: &mut [u8]) {
-        self.each(rows, out, Coder::encode);
-    }
-
-    fn each(
-        &mut self,
-        rows: &[u8],
-        out: &mut [u8],
-        mut encode: impl FnMut(&mut Coder<'q>, &[f32], &mut [u8]),
-    ) {
-        let row_bytes = self.element.bytes_of(self.row.len());
-        let code_bytes = self.coder.quantizer.code_bytes();
-        assert_eq!(rows.len() % row_bytes, 0, "whole rows");
-        assert_eq!(
-            rows.len() / row_bytes * code_bytes,
-            out.len(),
-            "one code per row"
-        );
-        let widen = self.kernels.widen(self.element);
-        for (row, code) in rows
-            .chunks_exact(row_bytes)
-            .zip(out.chunks_exact_mut(code_bytes))
-        {
-            widen(row, &mut self.row);
-            self.coder.quantizer.normalise(&mut self.row);
-            encode(&mut self.coder, &self.row, code);
-        }
+        self.each(None, rows, out);
     }
 
     /// Encodes rows as by [`RaBitQEncoder::encode`], each as what it differs by from `centre`. The
@@ -71,17 +51,69 @@ impl<'q> RaBitQEncoder<'q> {
     /// # Panics
     /// As [`RaBitQEncoder::encode`], or when the centre has another dimension.
     pub fn encode_around(&mut self, centre: &[f32], rows: &[u8], out: &mut [u8]) {
-        assert_eq!(centre.len(), self.row.len(), "a centre of this dimension");
+        let dimension = self.coder.quantizer.dimension();
+        assert_eq!(centre.len(), dimension, "a centre of this dimension");
         let offset = self.coder.offset_of(centre);
-        self.each(rows, out, |coder, row, code| {
-            coder.encode_around((centre, &offset), row, code);
-        });
+        self.each(Some((centre, &offset)), rows, out);
+    }
+
+    /// Encodes rows around one centre with its offset, or each around the nearest centroid.
+    fn each(&mut self, around: Option<(&[f32], &[f32])>, rows: &[u8], out: &mut [u8]) {
+        let quantizer = self.coder.quantizer;
+        let row_bytes = self.element.bytes_of(quantizer.dimension());
+        let code_bytes = quantizer.code_bytes();
+        assert_eq!(rows.len() % row_bytes, 0, "whole rows");
+        assert_eq!(
+            rows.len() / row_bytes * code_bytes,
+            out.len(),
+            "one code per row"
+        );
+        let rows = rows.chunks(TOGETHER * row_bytes);
+        for (rows, codes) in rows.zip(out.chunks_mut(TOGETHER * code_bytes)) {
+            let numbers = self.turn(around.map(|(centre, _)| centre), rows);
+            let residuals = self.residuals.chunks_exact(quantizer.dimension());
+            let turned = residuals.zip(self.rotated.chunks_exact(quantizer.axes()));
+            let codes = codes.chunks_exact_mut(code_bytes).zip(numbers);
+            for ((residual, rotated), (code, number)) in turned.zip(codes) {
+                self.coder.take(residual, rotated);
+                let own = (quantizer.centroid(number), quantizer.offset(number));
+                self.coder.encode(around.unwrap_or(own), code);
+                if around.is_none() {
+                    quantizer.layout.set_centroid(code, number);
+                }
+            }
+        }
+    }
+
+    /// Turns what some rows differ by from a centre, or from the nearest centroids; the numbers of
+    /// those.
+    fn turn(&mut self, centre: Option<&[f32]>, rows: &[u8]) -> [usize; TOGETHER] {
+        let (quantizer, widen) = (self.coder.quantizer, self.kernels.widen(self.element));
+        let (dimension, mut numbers) = (quantizer.dimension(), [0; TOGETHER]);
+        let row_bytes = self.element.bytes_of(dimension);
+        let count = rows.len() / row_bytes;
+        let (residuals, _) = self.residuals.split_at_mut(count * dimension);
+        let own = residuals.chunks_exact_mut(dimension).zip(&mut numbers);
+        for (row, (residual, number)) in rows.chunks_exact(row_bytes).zip(own) {
+            widen(row, residual);
+            quantizer.normalise(residual);
+            match centre {
+                Some(centre) => {
+                    let values = residual.iter_mut().zip(centre);
+                    values.for_each(|(value, centre)| *value -= centre);
+                }
+                None => *number = quantizer.centroids.take_from(self.kernels, residual),
+            }
+        }
+        let (rotated, _) = self.rotated.split_at_mut(count * quantizer.axes());
+        quantizer.rotate(self.kernels, residuals, rotated);
+        numbers
     }
 
     /// Bytes of memory the encoder holds.
     pub fn resident_bytes(&self) -> usize {
-        let axes = self.coder.rotated.len();
-        let values = 2 * self.row.len() + axes;
+        let (dimension, axes) = (self.coder.residual.len(), self.coder.rotated.len());
+        let values = (TOGETHER + 1) * (dimension + axes);
         size_of::<Self>() + values * size_of::<f32>() + axes + Grid::bytes(axes)
     }
 }
@@ -108,25 +140,19 @@ impl<'q> Coder<'q> {
         }
     }
 
-    /// Encodes a row that is normalised where the metric asks for it.
-    fn encode(&mut self, row: &[f32], code: &mut [u8]) {
-        let (number, fit) = self.fit(row);
-        let quantizer = self.quantizer;
-        self.write(
-            (quantizer.centroid(number), quantizer.offset(number)),
-            fit,
-            code,
-        );
-        quantizer.layout.set_centroid(code, number);
+    /// Takes what a row differs by from where its code is made around, and the same rotated.
+    fn take(&mut self, residual: &[f32], rotated: &[f32]) {
+        self.residual.copy_from_slice(residual);
+        self.rotated.copy_from_slice(rotated);
     }
 
-    /// Encodes a row as what it differs by from a centre, given with its offset.
-    fn encode_around(&mut self, (centre, offset): (&[f32], &[f32]), row: &[f32], code: &mut [u8]) {
-        for ((residual, row), centre) in self.residual.iter_mut().zip(row).zip(centre) {
-            *residual = row - centre;
-        }
-        let fit = self.fit_residual();
-        self.write((centre, offset), fit, code);
+    /// Encodes what was taken, around a centre with its offset.
+    fn encode(&mut self, around: (&[f32], &[f32]), code: &mut [u8]) {
+        let fit = self.grid.nearest(&self.rotated, &mut self.numbers);
+        let factors = self.factors(around, fit);
+        code.fill(0);
+        factors.write(self.quantizer.layout.factors, code);
+        self.quantizer.layout.pack(&self.numbers, code);
     }
 
     /// How a centre differs from the first centroid, rotated.
@@ -139,23 +165,12 @@ impl<'q> Coder<'q> {
         offset
     }
 
-    fn write(&mut self, centre: (&[f32], &[f32]), fit: Fit, code: &mut [u8]) {
-        let factors = self.factors(centre, fit);
-        code.fill(0);
-        factors.write(self.quantizer.layout.factors, code);
-        self.quantizer.layout.pack(&self.numbers, code);
-    }
-
     /// Finds the nearest centroid of a row and the grid vector of its residual; what it found stays
     /// in the fields.
-    pub(super) fn fit(&mut self, row: &[f32]) -> (usize, Fit) {
+    pub(super) fn fit(&mut self, row: &[f32]) -> Fit {
         self.residual.copy_from_slice(row);
         let centroids = &self.quantizer.centroids;
-        let centroid = centroids.take_from(self.kernels, &mut self.residual);
-        (centroid, self.fit_residual())
-    }
-
-    fn fit_residual(&mut self) -> Fit {
+        centroids.take_from(self.kernels, &mut self.residual);
         let (residual, rotated) = (&self.residual, &mut self.rotated);
         self.quantizer.rotate(self.kernels, residual, rotated);
         self.grid.nearest(rotated, &mut self.numbers)

@@ -76,17 +76,19 @@ impl Frame {
             .sum::<usize>()
     }
 
-    /// Rotates `dimension` components into `axes` values.
+    /// Rotates vectors of `dimension` components into `axes` values each.
     pub(super) fn rotate(&self, kernels: &KernelSet, components: &[f32], out: &mut [f32]) {
         match &self.matrix {
             None => out.copy_from_slice(components),
             Some(matrix) => kernels.project_fixed()(matrix, components, out),
         }
-        let mut rest = out;
-        for mix in &self.mixes {
-            let (own, others) = rest.split_at_mut(mix.width());
-            mix.rotate(kernels, own);
-            rest = others;
+        for out in out.chunks_exact_mut(self.axes().max(1)) {
+            let mut rest = out;
+            for mix in &self.mixes {
+                let (own, others) = rest.split_at_mut(mix.width());
+                mix.rotate(kernels, own);
+                rest = others;
+            }
         }
     }
 

@@ -203,7 +203,28 @@ impl RaBitQuantizer {
         }
     }
 
-    /// Rotates a vector less a centroid.
+    /// Turns queries to the axes of codes all at once, for
+    /// [`RaBitQScorer::prepare_turned`](super::RaBitQScorer::prepare_turned): `dimension` values of
+    /// each, which are changed, to [`RaBitQuantizer::axes`] of each.
+    ///
+    /// # Panics
+    /// Unless both are of one number of queries.
+    pub fn turn(&self, kernels: &KernelSet, queries: &mut [f32], out: &mut [f32]) {
+        for query in queries.chunks_exact_mut(self.dimension()) {
+            self.normalise(query);
+            self.centre(query);
+        }
+        self.rotate(kernels, queries, out);
+    }
+
+    /// What a query differs by from the first centroid.
+    pub(super) fn centre(&self, query: &mut [f32]) {
+        for (value, centroid) in query.iter_mut().zip(self.centroid(0)) {
+            *value -= centroid;
+        }
+    }
+
+    /// Rotates vectors less a centroid.
     pub(super) fn rotate(&self, kernels: &KernelSet, residual: &[f32], out: &mut [f32]) {
         self.frame.rotate(kernels, residual, out);
     }

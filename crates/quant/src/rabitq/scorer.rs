@@ -122,12 +122,25 @@ impl RaBitQScorer {
     /// # Panics
     /// As [`RaBitQScorer::prepare`].
     pub fn prepare_forms(&mut self, quantizer: &RaBitQuantizer, query: &[f32], forms: CodeForms) {
-        if forms == CodeForms::Blocks {
-            return self.prepare_blocks(quantizer, query);
-        }
+        self.prepare_turned(quantizer, (query, None), forms);
+    }
+
+    /// The same of a query that was turned by [`RaBitQuantizer::turn`], where it was.
+    ///
+    /// # Panics
+    /// As [`RaBitQScorer::prepare`].
+    pub fn prepare_turned(
+        &mut self,
+        quantizer: &RaBitQuantizer,
+        (query, turned): (&[f32], Option<&[f32]>),
+        forms: CodeForms,
+    ) {
         self.take(quantizer, query);
+        if forms == CodeForms::Blocks {
+            return self.weigh_blocks(quantizer, turned);
+        }
         self.meet_centroids(quantizer);
-        let factor = self.turn(quantizer);
+        let factor = self.turn(quantizer, turned);
         self.meet_errors(quantizer, factor);
         self.multiply_by_steps();
         if forms != CodeForms::Stored {
@@ -177,13 +190,14 @@ impl RaBitQScorer {
         quantizer.normalise(&mut self.query);
     }
 
-    /// Rotates what the query differs by from the first centroid; returns what inner products count
-    /// in the metric.
-    pub(super) fn turn(&mut self, quantizer: &RaBitQuantizer) -> f64 {
-        for (value, centroid) in self.query.iter_mut().zip(quantizer.centroid(0)) {
-            *value -= centroid;
+    /// Rotates what the query differs by from the first centroid, unless that was done; returns
+    /// what inner products count in the metric.
+    pub(super) fn turn(&mut self, quantizer: &RaBitQuantizer, turned: Option<&[f32]>) -> f64 {
+        quantizer.centre(&mut self.query);
+        match turned {
+            Some(turned) => self.rotated.copy_from_slice(turned),
+            None => quantizer.rotate(self.kernels, &self.query, &mut self.rotated),
         }
-        quantizer.rotate(self.kernels, &self.query, &mut self.rotated);
         self.estimator.energy = quantizer.energy;
         let factor = match quantizer.metric {
             Guide::L2 => 2.0,

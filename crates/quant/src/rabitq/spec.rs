@@ -1,10 +1,14 @@
 //! What a user chooses: bytes, rotation, centroids.
 
+use pageway_kernels::FixedMatrix;
 use pageway_types::VectorShape;
 
 use super::allocation::MAX_BITS;
 use super::factors::FactorWidth;
 use crate::QuantError;
+
+/// Bytes of a matrix from which on several queries are turned at once.
+const LARGE_MATRIX: usize = 1 << 18;
 
 /// How residuals are turned before they are coded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,6 +106,17 @@ impl RaBitQSpec {
             0..=1 => 0,
             2..=256 => 1,
             _ => 2,
+        }
+    }
+
+    /// Values of a query before and after it is turned by a matrix, at most; none where there is no
+    /// matrix, or so small a one that it stays in a cache anyway.
+    pub(crate) fn turned_values(&self, dimension: usize) -> usize {
+        let axes = dimension.min(self.budget(dimension).1);
+        let is_large = FixedMatrix::bytes(dimension, axes) >= LARGE_MATRIX;
+        match self.rotation {
+            Rotation::Principal if is_large => dimension + axes,
+            Rotation::Principal | Rotation::Hadamard => 0,
         }
     }
 

@@ -62,7 +62,7 @@ struct Sums {
 impl Sums {
     fn add(&mut self, coder: &mut Coder<'_>, row: &[f32]) {
         let layout = &coder.quantizer.layout;
-        let (_, fit) = coder.fit(row);
+        let fit = coder.fit(row);
         let parts = coder.parts(fit);
         self.product += fit.product;
         self.rescale += parts.rescale * parts.rescale;

@@ -36,7 +36,7 @@ pub(crate) fn run<'t>(
             return Ok(outcomes);
         };
         let started = clock::now();
-        search.begin(query);
+        search.begin(query, None);
         let wait_ns = walk(
             (segments, job.lists.sizes.beam),
             &mut search,

@@ -10,12 +10,14 @@ mod gaps;
 mod multiplex;
 mod reads;
 mod recorder;
+mod turns;
 mod worker;
 
 use pageway_store::IoBackend;
 
 pub(crate) use gaps::{SearchGaps, Watching};
 pub use recorder::{ReadPlace, ReadTrace, ReadTurn};
+pub(crate) use turns::Turned;
 pub(crate) use worker::{
     Job, JobNotes, Outcomes, Worker, WorkerShape, WorkerSite, largest_read, timed_out,
 };

@@ -14,6 +14,7 @@ use super::super::{Origin, PageRequest, Search, Segment};
 use super::gaps::SearchGaps;
 use super::reads::{Arrival, Claim, Reads};
 use super::recorder::{ReadPlace, Recorder};
+use super::turns::TurnQueue;
 use super::{Job, Outcomes, Worker, timed_out};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::read_failed;
@@ -35,12 +36,14 @@ pub(crate) fn run<'t>(
         staging,
         shape,
         first_files,
+        turns: space,
     } = worker;
     let mut means = Equipment {
         io: io.as_mut(),
         first_files,
         staging,
         reads: Reads::new(shape.buffers),
+        turns: TurnQueue::new(space),
         outcomes: Outcomes::default(),
     };
     let queries = scratches.chunks_mut(segments.len().max(1));
@@ -84,7 +87,7 @@ fn take_turns<'t>(
     lanes: &mut [Lane<'t>],
     turns: &mut VecDeque<usize>,
     (segments, job): (&[Segment], &Job<'t>),
-    means: &mut Equipment<'_>,
+    means: &mut Equipment<'_, 't>,
 ) -> Result<()> {
     while let Some(number) = turns.front() {
         let lane = lanes.get_mut(*number).ok_or_else(stray)?;
@@ -104,17 +107,19 @@ fn take_turns<'t>(
 const SENT_AT_ONCE: usize = 16;
 
 /// What all lanes share.
-struct Equipment<'m> {
+struct Equipment<'m, 'j> {
     io: &'m mut dyn PageIo,
     /// Number of the first file of each segment.
     first_files: &'m [u32],
     /// Where a page of the page cache is copied to.
     staging: &'m mut [u8],
     reads: Reads,
+    /// Where queries come from.
+    turns: TurnQueue<'m, 'j>,
     outcomes: Outcomes,
 }
 
-impl Equipment<'_> {
+impl Equipment<'_, '_> {
     /// Hands the reads that were asked for to the kernel.
     fn send(&mut self) -> Result<()> {
         self.io.flush()?;
@@ -201,7 +206,7 @@ impl<'t> Lane<'t> {
         &mut self,
         segments: &[Segment],
         active: &mut Active,
-        means: &mut Equipment<'_>,
+        means: &mut Equipment<'_, '_>,
     ) -> Result<bool> {
         while !means.reads.is_full() {
             let Some(request) = self.search.want()? else {
@@ -240,7 +245,7 @@ impl<'t> Lane<'t> {
         &mut self,
         segments: &[Segment],
         active: &mut Active,
-        means: &mut Equipment<'_>,
+        means: &mut Equipment<'_, '_>,
     ) -> Result<bool> {
         let mut begins = false;
         while let Some(request) = self.search.next_early() {
@@ -315,11 +320,11 @@ impl<'t> Lane<'t> {
         &mut self,
         segments: &[Segment],
         job: &Job<'t>,
-        means: &mut Equipment<'_>,
+        means: &mut Equipment<'_, 't>,
     ) -> Result<bool> {
         loop {
             let Some(mut active) = self.active.take() else {
-                if !self.start(job, means.reads.buffers())? {
+                if !self.start(segments, job, means)? {
                     return Ok(true);
                 }
                 continue;
@@ -342,23 +347,28 @@ impl<'t> Lane<'t> {
         }
     }
 
-    fn start(&mut self, job: &Job<'t>, buffers: usize) -> Result<bool> {
+    fn start(
+        &mut self,
+        segments: &[Segment],
+        job: &Job<'t>,
+        means: &mut Equipment<'_, 't>,
+    ) -> Result<bool> {
         job.progress.check()?;
-        let Some((index, query)) = job.take() else {
+        let started = clock::now();
+        let Some((index, query, turned)) = means.turns.next(job, segments) else {
             return Ok(false);
         };
-        let started = clock::now();
         let recorded = index < job.notes.recorded;
         // What is recorded begins its reads as it is replayed.
         self.search.read_early(job.interleave == 1 && !recorded);
-        self.search.begin(query);
+        self.search.begin(query, turned);
         let compute_ns = nanoseconds_since(started);
         self.active = Some(Active {
             index,
             started,
             compute_ns,
             early_reads: 0,
-            recorder: recorded.then(|| Recorder::new(index, buffers, started)),
+            recorder: recorded.then(|| Recorder::new(index, means.reads.buffers(), started)),
         });
         Ok(true)
     }
@@ -367,7 +377,7 @@ impl<'t> Lane<'t> {
         &mut self,
         active: Active,
         (segments, job): (&[Segment], &Job<'t>),
-        means: &mut Equipment<'_>,
+        means: &mut Equipment<'_, '_>,
     ) -> Result<()> {
         let outcomes = &mut means.outcomes;
         if let Some(mut recorder) = active.recorder {

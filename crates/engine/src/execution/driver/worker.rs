@@ -16,6 +16,7 @@ use super::super::{
     QueryLadder, QuerySizes, Search, Segment, Tolerance,
 };
 use super::ReadTrace;
+use super::turns::{TurnSpace, together};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::largest;
 
@@ -115,7 +116,9 @@ impl<S: Iterator<Item = IndexShape> + ExactSizeIterator + Clone> WorkerSite<S> {
         let route = Route::bytes(self.centres, dimension.unwrap_or(0));
         let queries = shape.interleave * (scratches.sum::<usize>() + route);
         let staging = self.geometry.payload_bytes();
-        (queries + staging + shape.buffers * BUFFER_BYTES + reads) as u64
+        let turned = self.segments.clone().map(|index| index.codes.turned_values);
+        let turned = together(shape) * turned.max().unwrap_or(0) * size_of::<f32>();
+        (queries + turned + staging + shape.buffers * BUFFER_BYTES + reads) as u64
     }
 }
 
@@ -129,6 +132,8 @@ pub(crate) struct Worker {
     pub(super) staging: Vec<u8>,
     /// Number of the first file of each segment, among those of the lane.
     pub(super) first_files: Vec<u32>,
+    /// Where queries are turned at once.
+    pub(super) turns: TurnSpace,
 }
 
 impl Worker {
@@ -160,6 +165,7 @@ impl Worker {
             scratches,
             staging: vec![0; largest.payload_bytes()],
             first_files,
+            turns: TurnSpace::new(segments, &shape),
         })
     }
 
@@ -233,6 +239,12 @@ pub(crate) struct Job<'j> {
 }
 
 impl<'j> Job<'j> {
+    /// Queries that nobody has taken.
+    pub(super) fn left(&self) -> usize {
+        let all = self.rows.len() / self.row_bytes.max(1);
+        all.saturating_sub(self.next.load(Ordering::Relaxed))
+    }
+
     /// Takes the next query.
     pub(super) fn take(&self) -> Option<(usize, Query<'j>)> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);

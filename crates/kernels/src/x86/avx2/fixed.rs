@@ -70,12 +70,12 @@ unsafe fn sum_lines<'a, const LINES: usize>(
     }
 }
 
-pub(super) fn project_fixed(matrix: &FixedMatrix, row: &[f32], out: &mut [f32]) {
+pub(super) fn project_fixed(matrix: &FixedMatrix, rows: &[f32], out: &mut [f32]) {
     #[target_feature(enable = "avx2")]
-    fn run(matrix: &FixedMatrix, row: &[f32], out: &mut [f32]) {
+    fn run(matrix: &FixedMatrix, rows: &[f32], out: &mut [f32]) {
         // SAFETY: this function has the features.
-        unsafe { fixed::project::<Registers>(matrix, row, out) }
+        unsafe { fixed::project::<Registers>(matrix, rows, out) }
     }
     // SAFETY: reached through a detected set only.
-    unsafe { run(matrix, row, out) }
+    unsafe { run(matrix, rows, out) }
 }

@@ -32,14 +32,45 @@ impl Tile for Registers {
             out
         }
     }
+
+    #[inline(always)]
+    unsafe fn sums_of<const LINES: usize, const ROWS: usize>(
+        lines: &[PairLine],
+        pairs: [&[[i16; 2]]; ROWS],
+    ) -> [TileSums<LINES>; ROWS] {
+        // SAFETY: as above.
+        unsafe {
+            let mut sums = [[_mm512_setzero_si512(); LINES]; ROWS];
+            for (at, lines) in lines.chunks_exact(LINES).enumerate() {
+                let pairs = pairs.map(|pairs| {
+                    let [x, y] = pairs[at];
+                    let pair = u32::from(x.cast_unsigned()) | u32::from(y.cast_unsigned()) << 16;
+                    _mm512_set1_epi32(pair.cast_signed())
+                });
+                for (number, line) in lines.iter().enumerate() {
+                    let line = _mm512_load_si512(line.0.as_ptr().cast());
+                    for (sums, pair) in sums.iter_mut().zip(pairs) {
+                        sums[number] = _mm512_dpwssd_epi32(sums[number], line, pair);
+                    }
+                }
+            }
+            sums.map(|sums| {
+                let mut out = [[0; LINE_COLUMNS]; LINES];
+                for (out, sum) in out.iter_mut().zip(sums) {
+                    _mm512_storeu_si512(out.as_mut_ptr().cast(), sum);
+                }
+                out
+            })
+        }
+    }
 }
 
-pub(super) fn project_fixed(matrix: &FixedMatrix, row: &[f32], out: &mut [f32]) {
+pub(super) fn project_fixed(matrix: &FixedMatrix, rows: &[f32], out: &mut [f32]) {
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    fn run(matrix: &FixedMatrix, row: &[f32], out: &mut [f32]) {
+    fn run(matrix: &FixedMatrix, rows: &[f32], out: &mut [f32]) {
         // SAFETY: this function has the features.
-        unsafe { fixed::project::<Registers>(matrix, row, out) }
+        unsafe { fixed::project::<Registers>(matrix, rows, out) }
     }
     // SAFETY: reached through a detected set only.
-    unsafe { run(matrix, row, out) }
+    unsafe { run(matrix, rows, out) }
 }

@@ -6,10 +6,10 @@ use pageway_types::{ElementType, Guide, NoProgress, SplitMix64};
 use super::fixture::{
     METRICS, ROTATIONS, bytes_for, encode, exact, kernels, normal, pool, sample, score, spec, train,
 };
-use crate::normalise;
 use crate::rabitq::encoder::dot;
 use crate::rabitq::grid::Grid;
-use crate::rabitq::{RaBitQSpec, RaBitQuantizer, Rotation};
+use crate::rabitq::{RaBitQScorer, RaBitQSpec, RaBitQuantizer, Rotation};
+use crate::{CodeBatch, CodeForms, normalise};
 
 #[test]
 fn a_grid_vector_is_as_good_as_the_best_over_all_scales() {
@@ -203,4 +203,35 @@ fn element_types_and_batch_sizes_agree() {
     let mut one = [0xff; 12];
     encoder.encode(&bytes[24..48], &mut one);
     assert_eq!(one, wanted[12..24]);
+}
+
+#[test]
+fn queries_that_are_turned_together_are_those_turned_alone() {
+    for (metric, rotation) in METRICS
+        .into_iter()
+        .flat_map(|own| ROTATIONS.map(|r| (own, r)))
+    {
+        let (dimension, values) = (40, normal(300, 40, 9));
+        let own = sample(&values, dimension, metric);
+        let quantizer = train(&own, &spec(bytes_for(dimension, 4), rotation));
+        let codes = encode(&quantizer, &values);
+        let mut queries = normal(9, dimension, 10);
+        let alone: Vec<_> = queries
+            .chunks_exact(dimension)
+            .map(|query| score(&quantizer, query, &codes))
+            .collect();
+        let asked = queries.clone();
+        let mut turned = vec![f32::NAN; 9 * quantizer.axes()];
+        quantizer.turn(kernels(), &mut queries, &mut turned);
+        let turned = turned.chunks_exact(quantizer.axes());
+        let asked = asked.chunks_exact(dimension).zip(turned);
+        for ((query, turned), expected) in asked.zip(alone) {
+            let mut scorer = RaBitQScorer::new(&quantizer, kernels());
+            scorer.prepare_turned(&quantizer, (query, Some(turned)), CodeForms::Stored);
+            let (mut estimates, mut errors) = (Vec::new(), Vec::new());
+            let batch = CodeBatch::Inline { codes: &codes };
+            scorer.score_with_errors(batch, &mut estimates, &mut errors);
+            assert_eq!((estimates, errors), expected, "{metric} {rotation:?}");
+        }
+    }
 }
