@@ -11,6 +11,7 @@ use super::latency::LatencyControl;
 use super::opening::Opening;
 use super::pool::WorkerPool;
 use super::recent::RecentQueries;
+use super::sizes::check_k;
 use super::{Head, Index, Version};
 use crate::delta::Delta;
 use crate::error::{Error, ErrorKind, Result};
@@ -184,6 +185,8 @@ impl Index {
         (options, update_bytes): (&OpenOptions, Option<u64>),
         others: &[Segment],
     ) -> Result<Self> {
+        // Before memory is laid out for it.
+        check_k(options.k)?;
         let loading = Loading {
             place: (vfs.as_ref(), dir),
             options,

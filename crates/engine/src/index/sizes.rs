@@ -208,7 +208,7 @@ pub(super) fn check(version: &Version, options: &SearchOptions) -> Result<()> {
 }
 
 /// Checks k, which may be more than there are rows: the places of those that lack stay empty.
-fn check_k(k: u32) -> Result<()> {
+pub(super) fn check_k(k: u32) -> Result<()> {
     if (1..=MAX_LIST_SIZE).contains(&k) {
         return Ok(());
     }

@@ -65,11 +65,17 @@ impl Keys {
 fn given(headers: &HeaderMap) -> Option<&[u8]> {
     let own = headers.get_all("api-key").iter().map(HeaderValue::as_bytes);
     let bearer = headers.get_all("authorization").iter();
-    let bearer = bearer.filter_map(|value| value.as_bytes().strip_prefix(b"Bearer "));
+    let bearer = bearer.filter_map(|value| token(value.as_bytes()));
     let mut all = own.chain(bearer);
     let first = all.next()?;
     let is_one = all.all(|other| other == first);
     (is_one && first.len() <= MAX_KEY_BYTES).then_some(first)
+}
+
+/// What follows the name of the scheme, in letters of either case.
+fn token(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = value.split_at_checked(b"Bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token)
 }
 
 #[cfg(test)]
@@ -97,6 +103,11 @@ mod tests {
             check(&[("authorization", "Bearer all")], Access::Write),
             Ok(())
         );
+        assert_eq!(
+            check(&[("authorization", "bearer all")], Access::Write),
+            Ok(())
+        );
+        assert_eq!(check(&[("authorization", "all")], Access::Read), Err(401));
         assert_eq!(check(&[("api-key", "read")], Access::Read), Ok(()));
         assert_eq!(check(&[("api-key", "read")], Access::Write), Err(403));
         assert_eq!(check(&[("api-key", "ALL")], Access::Known), Err(401));
