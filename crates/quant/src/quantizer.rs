@@ -238,17 +238,16 @@ impl Quantizer {
 
     /// Turns queries to the axes of codes all at once, for [`Scorer::prepare_turned`]: `dimension`
     /// values of each, which are changed, to values of each in `out`. How many those are; none for
-    /// a quantizer that turns nothing.
-    ///
-    /// # Panics
-    /// When `out` is shorter.
+    /// a quantizer that turns nothing, and where `out` is shorter.
     pub fn turn(&self, kernels: &KernelSet, queries: &mut [f32], out: &mut [f32]) -> usize {
         match self {
             Self::Pq(_) => 0,
             Self::RaBitQ(quantizer) => {
                 let count = queries.len() / quantizer.dimension();
                 let axes = quantizer.axes();
-                let (own, _) = out.split_at_mut(count * axes);
+                let Some(own) = out.get_mut(..count * axes) else {
+                    return 0;
+                };
                 quantizer.turn(kernels, queries, own);
                 axes
             }

@@ -48,13 +48,14 @@ pub(super) fn together(shape: &WorkerShape) -> usize {
 }
 
 impl TurnSpace {
-    /// For the codes of the largest of the segments.
+    /// For the codes of the largest of the segments, unless that is asked by queries near it alone.
     pub(super) fn new(segments: &[Segment], shape: &WorkerShape) -> Self {
         let sizes = segments.iter().map(|own| own.shape.nodes).enumerate();
         let segment = sizes
             .max_by_key(|(_, nodes)| *nodes)
             .map_or(0, |(at, _)| at);
-        let index = segments.get(segment).map(|own| own.shape);
+        let own = segments.get(segment).filter(|own| own.region.is_none());
+        let index = own.map(|own| own.shape);
         let both = index.map_or(0, |index| index.codes.turned_values);
         let before = index.map_or(0, |index| index.dimension.min(both));
         let most = if both > 0 { together(shape) } else { 0 };
