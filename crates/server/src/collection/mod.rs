@@ -41,5 +41,5 @@ pub(crate) use open::{CollectionState, OpenCollection, OpenMemory};
 pub(crate) use order_by::order_key;
 pub(crate) use output::{OutputWish, PointOutput, ScrollOutput, ValueOutput, VectorOutput};
 pub(crate) use schema::Schema;
-pub(crate) use search::{SearchCounts, SearchSettings};
+pub(crate) use search::{SearchCounts, SearchSettings, in_time};
 pub(crate) use trace::{SampledSearch, SearchPlan, SearchTotal, SearchTrace};

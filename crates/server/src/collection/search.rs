@@ -1,7 +1,7 @@
 //! Queries: the nearest points of a vector, of a point, and points in an order.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pageway::server::clock;
 use pageway::{Answers, Effort, ErrorKind, Index, Queries, QueryStats, SearchOptions};
@@ -30,7 +30,7 @@ pub(crate) struct SearchSettings<'s> {
     /// Recall where a query asks for none.
     pub(crate) recall: f32,
     /// When the time of the request is up.
-    pub(crate) deadline: std::time::Instant,
+    pub(crate) deadline: Instant,
     /// Where searches are noted.
     pub(crate) trace: &'s SearchTrace,
     /// Memory of the answer.
@@ -104,7 +104,10 @@ impl OpenCollection {
         match kind {
             QueryKind::Nearest(examples) => {
                 let (number, field) = self.schema.using(query.using.as_deref())?;
-                let vector = examples.vector(|id| self.vector_of(id, (number, field)))?;
+                let vector = examples.vector(|id| {
+                    in_time(settings.deadline)?;
+                    self.vector_of(id, (number, field))
+                })?;
                 field.check(&vector, "query")?;
                 let own = examples.points();
                 let hits = (query, (number, field, vector.as_slice()), own.as_slice());
@@ -403,6 +406,14 @@ fn run(index: &Index, queries: &Queries<'_>, search: &Nearest<'_>, k: usize) -> 
         stats: answers.stats.first().copied().unwrap_or_default(),
     });
     Ok(answers)
+}
+
+/// Refuses to go on when the time of a request is up.
+pub(crate) fn in_time(deadline: Instant) -> Outcome<()> {
+    if clock::now() < deadline {
+        return Ok(());
+    }
+    Err(Failure::timeout())
 }
 
 fn no_point(id: PointId) -> Failure {

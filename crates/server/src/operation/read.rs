@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::call::{Call, Reply};
-use crate::collection::{OpenCollection, OutputWish, PointGroup, PointOutput, SearchPlan};
+use crate::collection::{OpenCollection, OutputWish, PointGroup, PointOutput, SearchPlan, in_time};
 use crate::failure::{Failure, Outcome};
 use crate::wire::{Facet, GroupQuery, Query, QueryBatch, Retrieve, Scroll, WithLookup, older};
 
@@ -102,7 +102,10 @@ fn look_up(call: &Call<'_>, query: &mut Query) -> Outcome<()> {
         let other = call.service.collection(&from.collection)?;
         if let Some(examples) = query.asked_points()? {
             let name = from.vector.as_deref();
-            query.ask_vector(examples.vector(|id| other.vector_named(id, name))?);
+            query.ask_vector(examples.vector(|id| {
+                in_time(call.deadline)?;
+                other.vector_named(id, name)
+            })?);
         }
     }
     let mut below = query.prefetch.iter_mut();
