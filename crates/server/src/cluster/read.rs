@@ -2,7 +2,6 @@
 //! together is refused by its name.
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::merge;
@@ -52,10 +51,16 @@ impl RoutedCall<'_> {
             "query_groups" => self.grouped(name, self.read()?).await,
             "search_points" => self.older_query(name, older::search).await,
             "search_batch" => self.older_batch(name, older::search).await,
-            "search_groups" => self.grouped(name, self.read_older(older::search)?).await,
+            "search_groups" => {
+                self.grouped(name, older::read(self.read()?, older::search)?)
+                    .await
+            }
             "recommend_points" => self.older_query(name, older::recommend).await,
             "recommend_batch" => self.older_batch(name, older::recommend).await,
-            "recommend_groups" => self.grouped(name, self.read_older(older::recommend)?).await,
+            "recommend_groups" => {
+                self.grouped(name, older::read(self.read()?, older::recommend)?)
+                    .await
+            }
             "create_collection" => self.make(name).await,
             "create_index" | "delete_index" => self.index(operation.name, name).await,
             "batch_update" => self.change_all(name).await,
@@ -178,20 +183,14 @@ impl RoutedCall<'_> {
         Reply::of(&json!({"hits": merge::facets(lists, limit)}))
     }
 
-    /// The body of an operation of older clients, as that of the one of today.
-    fn read_older<T: DeserializeOwned>(&self, rewrite: older::Rewrite) -> Outcome<T> {
-        serde_json::from_value(rewrite(self.read()?)?).map_err(Failure::format)
-    }
-
     async fn older_query(&self, name: &str, rewrite: older::Rewrite) -> Outcome<Reply> {
-        let mut query: Query = self.read_older(rewrite)?;
+        let mut query: Query = older::read(self.read()?, rewrite)?;
         self.look_up(&mut query).await?;
         Reply::of(&self.query(name, &query).await?)
     }
 
     async fn older_batch(&self, name: &str, rewrite: older::Rewrite) -> Outcome<Reply> {
-        let body = older::several(self.read()?, rewrite)?;
-        let batch = serde_json::from_value(body).map_err(Failure::format)?;
+        let batch = older::read(self.read()?, |body| older::several(body, rewrite))?;
         Reply::of(&self.queries(name, batch).await?)
     }
 

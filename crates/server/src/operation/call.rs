@@ -95,14 +95,6 @@ impl Call<'_> {
         serde_json::from_slice(body).map_err(Failure::format)
     }
 
-    /// The body of an operation of older clients, as that of the one of today.
-    pub(crate) fn read_older<T: DeserializeOwned>(
-        &self,
-        rewrite: impl FnOnce(Value) -> Outcome<Value>,
-    ) -> Outcome<T> {
-        serde_json::from_value(rewrite(self.read()?)?).map_err(Failure::format)
-    }
-
     /// The body, an object.
     pub(crate) fn object(&self) -> Outcome<serde_json::Map<String, Value>> {
         self.read()

@@ -82,11 +82,14 @@ pub(super) fn query(call: &Call<'_>) -> Outcome<Reply> {
 }
 
 pub(super) fn search(call: &Call<'_>) -> Outcome<Reply> {
-    Reply::of(&queried(call, call.read_older(older::search)?)?)
+    Reply::of(&queried(call, older::read(call.read()?, older::search)?)?)
 }
 
 pub(super) fn recommend(call: &Call<'_>) -> Outcome<Reply> {
-    Reply::of(&queried(call, call.read_older(older::recommend)?)?)
+    Reply::of(&queried(
+        call,
+        older::read(call.read()?, older::recommend)?,
+    )?)
 }
 
 /// What a query finds.
@@ -130,7 +133,7 @@ pub(super) fn recommend_batch(call: &Call<'_>) -> Outcome<Reply> {
 }
 
 fn older_batch(call: &Call<'_>, rewrite: older::Rewrite) -> Outcome<Reply> {
-    let batch = call.read_older(|body| older::several(body, rewrite))?;
+    let batch = older::read(call.read()?, |body| older::several(body, rewrite))?;
     Reply::of(&all_queried(call, batch)?)
 }
 
@@ -159,11 +162,11 @@ pub(super) fn groups(call: &Call<'_>) -> Outcome<Reply> {
 }
 
 pub(super) fn search_groups(call: &Call<'_>) -> Outcome<Reply> {
-    grouped(call, call.read_older(older::search)?)
+    grouped(call, older::read(call.read()?, older::search)?)
 }
 
 pub(super) fn recommend_groups(call: &Call<'_>) -> Outcome<Reply> {
-    grouped(call, call.read_older(older::recommend)?)
+    grouped(call, older::read(call.read()?, older::recommend)?)
 }
 
 fn grouped(call: &Call<'_>, mut request: GroupQuery) -> Outcome<Reply> {

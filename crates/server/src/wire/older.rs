@@ -1,5 +1,6 @@
 //! Bodies of searches as clients asked before there were queries, rewritten as those of queries.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Outcome};
@@ -8,6 +9,14 @@ type Object = Map<String, Value>;
 
 /// Rewrites a body.
 pub(crate) type Rewrite = fn(Value) -> Outcome<Value>;
+
+/// Reads a body as that of the operation of today.
+pub(crate) fn read<T: DeserializeOwned>(
+    body: Value,
+    rewrite: impl FnOnce(Value) -> Outcome<Value>,
+) -> Outcome<T> {
+    serde_json::from_value(rewrite(body)?).map_err(Failure::format)
+}
 
 /// A search for the nearest of a vector, which may name what it is compared with.
 pub(crate) fn search(body: Value) -> Outcome<Value> {
