@@ -220,7 +220,8 @@ fn products_in_fixed_point_are_near_and_have_the_same_bits_everywhere() {
         // Columns of unit length at most.
         let most = (rows as f32).sqrt().recip();
         let values: Vec<f32> = (0..rows * columns).map(|_| most * value()).collect();
-        let matrix = FixedMatrix::new(rows, columns, &values);
+        let wide = [columns, 0, columns / 32 * 16][columns % 3];
+        let matrix = FixedMatrix::new((rows, columns), wide, &values);
         let length = row.iter().map(|x| x * x).sum::<f32>().sqrt();
         let mut twin = vec![f32::NAN; columns];
         KernelSet::for_isa(Isa::Scalar).unwrap().project_fixed()(&matrix, &row, &mut twin);
@@ -248,7 +249,7 @@ fn rows_together_have_the_products_of_each() {
     let mut value = || (random.unit() * 2.0 - 1.0) as f32;
     for (rows, columns) in [(0, 3), (3, 0), (5, 17), (40, 131), (129, 257)] {
         let values: Vec<f32> = (0..rows * columns).map(|_| 0.05 * value()).collect();
-        let matrix = FixedMatrix::new(rows, columns, &values);
+        let matrix = FixedMatrix::new((rows, columns), columns / 32 * 16, &values);
         for count in [0, 2, 7, 8, 9, 17] {
             let all: Vec<f32> = (0..count * rows).map(|_| value()).collect();
             for set in sets() {

@@ -1,6 +1,6 @@
 //! Products of a row and a matrix in fixed point.
 
-use crate::fixed::{self, FixedMatrix, LINE_COLUMNS, PairLine, Tile, TileSums};
+use crate::fixed::{self, FixedMatrix, LINE_COLUMNS, Line, Tile, TileSums};
 
 /// Products added one after the other.
 struct Portable;
@@ -8,12 +8,15 @@ struct Portable;
 impl Tile for Portable {
     /// The sums that every instruction set must give; those that do not fit wrap.
     #[inline(always)]
-    unsafe fn sums<const LINES: usize>(lines: &[PairLine], pairs: &[[i16; 2]]) -> TileSums<LINES> {
+    unsafe fn sums<L: Line, const LINES: usize>(
+        lines: &[L],
+        pairs: &[[i16; 2]],
+    ) -> TileSums<LINES> {
         let mut sums = [[0_i32; LINE_COLUMNS]; LINES];
         for (lines, [x, y]) in lines.chunks_exact(LINES).zip(pairs) {
-            let columns = lines.iter().flat_map(|line| &line.0);
+            let columns = lines.iter().flat_map(L::pairs);
             for (sum, [a, b]) in sums.as_flattened_mut().iter_mut().zip(columns) {
-                let products = i32::from(*a) * i32::from(*x) + i32::from(*b) * i32::from(*y);
+                let products = i32::from(a) * i32::from(*x) + i32::from(b) * i32::from(*y);
                 *sum = sum.wrapping_add(products);
             }
         }

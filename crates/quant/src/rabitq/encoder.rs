@@ -123,6 +123,8 @@ pub(super) struct Coder<'q> {
     pub(super) quantizer: &'q RaBitQuantizer,
     kernels: &'static KernelSet,
     grid: Grid,
+    /// Of the axes, of residuals of length 1, squared.
+    noise: f64,
     pub(super) residual: Vec<f32>,
     pub(super) rotated: Vec<f32>,
     pub(super) numbers: Vec<u8>,
@@ -134,6 +136,7 @@ impl<'q> Coder<'q> {
             quantizer,
             kernels,
             grid: Grid::new(&quantizer.layout),
+            noise: quantizer.frame.noise().sum(),
             residual: vec![0.0; quantizer.dimension()],
             rotated: vec![0.0; quantizer.axes()],
             numbers: vec![0; quantizer.axes()],
@@ -208,14 +211,16 @@ impl<'q> Coder<'q> {
 
     /// Splits the residual that was fitted last.
     pub(super) fn parts(&self, fit: Fit) -> Parts {
-        let along = dot(&self.rotated, &self.rotated);
-        let outside = if self.quantizer.has_outside() {
-            (self.energy() - along).max(0.0)
-        } else {
-            0.0
-        };
+        let (along, energy) = (dot(&self.rotated, &self.rotated), self.energy());
         let common = f64::from(self.quantizer.outside.common);
-        let wanted = along + common * outside;
+        let (outside, wanted) = if self.quantizer.has_outside() {
+            let outside = (energy - along).max(0.0);
+            (outside, along + common * outside)
+        } else {
+            // All of a residual lies on the axes, however these were rounded.
+            (0.0, energy)
+        };
+        let noise = self.noise * energy;
         if along <= 0.0 || fit.product <= 0.0 {
             return Parts {
                 outside,
@@ -226,7 +231,7 @@ impl<'q> Coder<'q> {
         Parts {
             rescale,
             along: wanted / along,
-            error: (rescale * rescale * fit.norm - wanted * wanted / along).max(0.0),
+            error: (rescale * rescale * fit.norm - wanted * wanted / along).max(0.0) + noise,
             outside,
         }
     }
@@ -240,7 +245,7 @@ pub(super) struct Parts {
     /// How many times `y` the product is along `y`: more than once, to make up for what near
     /// vectors have in common outside the axes.
     pub(super) along: f64,
-    /// Squared length of the product across `y`.
+    /// Squared length of the product across `y`, and of what axes err by.
     pub(super) error: f64,
     /// Squared length of what lies outside the axes.
     pub(super) outside: f64,

@@ -11,14 +11,17 @@
 //! | outside: common f32               | outside: spread f32               |  40
 //! | prefix factors, 8 values f32                                          |  48
 //! | factor | segs s |        0        | s segments of 16 bytes ...        |  80
-//! | centroids, c rows of d values f32, then the matrix, d rows of k axes  |
+//! | centroids, c rows of d values f32, then the matrix                    |
 //! +--------+--------+--------+--------+--------+--------+--------+--------+
 //! ```
+//!
+//! The matrix has d rows of k values f32 if turned is 1; if it is 2, the scales f32 of the narrow
+//! axes, which are those behind the first 128, then d rows of 128 values i16 and others i8.
 //!
 //! Little-endian. The checksum belongs to the file that holds the codebook; what is checked here is
 //! that no bytes whatever make the reader panic, over-allocate or yield a value that is not finite.
 
-use pageway_kernels::{Isa, KernelSet};
+use pageway_kernels::{FixedMatrix, Isa, KernelSet};
 use pageway_types::{Guide, VectorShape};
 
 use super::RaBitQuantizer;
@@ -28,7 +31,7 @@ use super::factors::FactorWidth;
 use super::frame::Frame;
 use super::layout::{Layout, Segment};
 use super::quantizer::Outside;
-use super::spec::{RaBitQSpec, Rotation};
+use super::spec::RaBitQSpec;
 use crate::QuantError;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"PWRQ");
@@ -36,6 +39,9 @@ const VERSION: u16 = 1;
 
 /// Bytes in front of the segments.
 pub(super) const HEADER_BYTES: usize = 84;
+
+/// Most that 1 may stand for on a narrow axis, of length 1: a little more than a 127th.
+const MOST_SCALE: f32 = 0.008;
 
 /// Bytes of a segment.
 pub(super) const SEGMENT_BYTES: usize = 16;
@@ -48,12 +54,14 @@ impl RaBitQuantizer {
     pub fn to_bytes(&self) -> Vec<u8> {
         let segments = &self.layout.segments;
         let centroids = self.centroids.values();
-        let values = centroids.len() + self.frame.matrix().count();
-        let length = HEADER_BYTES + segments.len() * SEGMENT_BYTES + values * size_of::<f32>();
+        let form = MatrixForm::of(&self.frame);
+        let matrix = form.bytes(self.dimension(), self.axes());
+        let beside = HEADER_BYTES + segments.len() * SEGMENT_BYTES;
+        let length = beside + size_of_val(centroids) + matrix;
         let mut bytes = Vec::with_capacity(length);
         bytes.extend(Self::MAGIC);
         bytes.extend(VERSION.to_le_bytes());
-        bytes.extend([metric_code(self.metric), rotation_code(self.rotation())]);
+        bytes.extend([metric_code(self.metric), form.code()]);
         bytes.extend((self.dimension() as u32).to_le_bytes());
         bytes.extend((self.code_bytes() as u32).to_le_bytes());
         bytes.extend(self.seed.to_le_bytes());
@@ -77,8 +85,11 @@ impl RaBitQuantizer {
             bytes.extend(segment.step.to_le_bytes());
             bytes.extend(segment.error_share.to_le_bytes());
         }
-        for value in centroids.iter().copied().chain(self.frame.matrix()) {
+        for value in centroids {
             bytes.extend(value.to_le_bytes());
+        }
+        if let Some(matrix) = self.frame.matrix() {
+            write_matrix(matrix, &mut bytes);
         }
         bytes
     }
@@ -96,19 +107,20 @@ impl RaBitQuantizer {
         let header = Header::read(&mut reader)?;
         let layout = header.read_layout(&mut reader)?;
         let axes = layout.axes();
-        let matrix = match header.rotation {
-            Rotation::Hadamard => 0,
-            Rotation::Principal => axes * header.dimension,
-        };
         let centroids = header.centroids as usize * header.dimension;
-        reader.expect((centroids + matrix) * size_of::<f32>())?;
+        let matrix = header.form.bytes(header.dimension, axes);
+        reader.expect(centroids * size_of::<f32>() + matrix)?;
         let centroids = Centroids::new(header.dimension, reader.values(centroids)?);
-        let frame = match header.rotation {
-            Rotation::Hadamard => Frame::random(header.dimension, header.seed),
-            Rotation::Principal => {
-                let widths: Vec<usize> = layout.segments.iter().map(|s| s.width).collect();
-                let matrix = reader.values(matrix)?;
+        let widths: Vec<usize> = layout.segments.iter().map(|s| s.width).collect();
+        let frame = match header.form {
+            MatrixForm::None => Frame::random(header.dimension, header.seed),
+            MatrixForm::Single => {
+                let matrix = reader.values(axes * header.dimension)?;
                 Frame::principal(header.dimension, &matrix, &widths, header.seed)
+            }
+            MatrixForm::Narrow => {
+                let matrix = reader.matrix((header.dimension, axes))?;
+                Frame::of_matrix(matrix, &widths, header.seed)
             }
         };
         let mut quantizer = Self {
@@ -133,7 +145,7 @@ impl RaBitQuantizer {
 /// What the header says.
 struct Header {
     metric: Guide,
-    rotation: Rotation,
+    form: MatrixForm,
     dimension: usize,
     code_bytes: usize,
     seed: u64,
@@ -152,13 +164,13 @@ impl Header {
             (found == MAGIC).then_some(())
         })?;
         let version = u32::from(VERSION);
-        let [v0, v1, metric, rotation] = reader.bytes()?;
+        let [v0, v1, metric, turned] = reader.bytes()?;
         let found = u32::from(u16::from_le_bytes([v0, v1]));
         field("version", found, |found| (found == version).then_some(()))?;
         // Fields are read in the order in which they stand here.
         let mut header = Self {
             metric: field("metric", u32::from(metric), metric_of)?,
-            rotation: field("rotation", u32::from(rotation), rotation_of)?,
+            form: field("rotation", u32::from(turned), MatrixForm::of_code)?,
             dimension: reader.u32()? as usize,
             code_bytes: reader.u32()? as usize,
             seed: u64::from_le_bytes(reader.bytes()?),
@@ -187,9 +199,9 @@ impl Header {
     }
 
     fn check(&self) -> Result<(), QuantError> {
-        let limit = match self.rotation {
-            Rotation::Hadamard => VectorShape::MAX_DIMENSION as usize,
-            Rotation::Principal => RaBitQSpec::MAX_PRINCIPAL_DIMENSION,
+        let limit = match self.form {
+            MatrixForm::None => VectorShape::MAX_DIMENSION as usize,
+            MatrixForm::Single | MatrixForm::Narrow => RaBitQSpec::MAX_PRINCIPAL_DIMENSION,
         };
         if !(1..=limit).contains(&self.dimension) {
             return Err(QuantError::Dimension {
@@ -236,7 +248,7 @@ impl Header {
                 error_share: reader.value()?,
             });
         }
-        if self.rotation == Rotation::Hadamard {
+        if self.form == MatrixForm::None {
             field("axes", left, |left| (left == 0).then_some(()))?;
         }
         let spec = RaBitQSpec {
@@ -291,6 +303,38 @@ impl Reader<'_> {
         (0..count).map(|_| self.value()).collect()
     }
 
+    /// A matrix with narrow columns; the bytes are there.
+    fn matrix(&mut self, (rows, columns): (usize, usize)) -> Result<FixedMatrix, QuantError> {
+        let wide = Frame::wide_axes(rows, columns);
+        field("narrow axes", (columns - wide) as u32, |found| {
+            (found > 0).then_some(())
+        })?;
+        let mut scales = Vec::with_capacity(columns - wide);
+        for _ in wide..columns {
+            let scale = field("scale", self.value()?.to_bits(), |found| {
+                Some(f32::from_bits(found)).filter(|scale| (0.0..=MOST_SCALE).contains(scale))
+            })?;
+            scales.push(scale);
+        }
+        let mut integers = Vec::with_capacity(rows * columns);
+        for _ in 0..rows {
+            for _ in 0..wide {
+                let integer = i16::from_le_bytes(self.bytes()?);
+                integers.push(symmetric(integer, i16::MIN)?);
+            }
+            for _ in &scales {
+                let [byte] = self.bytes()?;
+                let integer = i16::from(byte.cast_signed());
+                integers.push(symmetric(integer, i16::from(i8::MIN))?);
+            }
+        }
+        Ok(FixedMatrix::from_integers(
+            (rows, columns),
+            scales,
+            integers,
+        ))
+    }
+
     /// Refuses any number of bytes left but this one.
     fn expect(&self, bytes: usize) -> Result<(), QuantError> {
         if self.rest.len() == bytes {
@@ -301,6 +345,14 @@ impl Reader<'_> {
             found: self.length,
         })
     }
+}
+
+/// Refuses the one integer that has no opposite.
+fn symmetric(integer: i16, least: i16) -> Result<i16, QuantError> {
+    let found = u32::from(integer.cast_unsigned());
+    field("value of an axis", found, |_| {
+        (integer > least).then_some(integer)
+    })
 }
 
 fn field<T>(
@@ -325,17 +377,69 @@ fn metric_of(code: u32) -> Option<Guide> {
         .find(|&metric| u32::from(metric_code(metric)) == code)
 }
 
-const fn rotation_code(rotation: Rotation) -> u8 {
-    match rotation {
-        Rotation::Hadamard => 0,
-        Rotation::Principal => 1,
+/// How the matrix of a codebook is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MatrixForm {
+    None,
+    /// Values of single precision.
+    Single,
+    /// Integers, most of a byte.
+    Narrow,
+}
+
+impl MatrixForm {
+    const ALL: [Self; 3] = [Self::None, Self::Single, Self::Narrow];
+
+    fn of(frame: &Frame) -> Self {
+        match frame.matrix() {
+            None => Self::None,
+            Some(matrix) if matrix.scales().is_empty() => Self::Single,
+            Some(_) => Self::Narrow,
+        }
+    }
+
+    const fn code(self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Single => 1,
+            Self::Narrow => 2,
+        }
+    }
+
+    fn of_code(code: u32) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|form| u32::from(form.code()) == code)
+    }
+
+    /// Bytes of a matrix of so many axes.
+    fn bytes(self, dimension: usize, axes: usize) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Single => dimension * axes * size_of::<f32>(),
+            Self::Narrow => {
+                let wide = Frame::wide_axes(dimension, axes);
+                (axes - wide) * (size_of::<f32>() + dimension) + dimension * wide * size_of::<i16>()
+            }
+        }
     }
 }
 
-fn rotation_of(code: u32) -> Option<Rotation> {
-    [Rotation::Hadamard, Rotation::Principal]
-        .into_iter()
-        .find(|&rotation| u32::from(rotation_code(rotation)) == code)
+fn write_matrix(matrix: &FixedMatrix, bytes: &mut Vec<u8>) {
+    for scale in matrix.scales() {
+        bytes.extend(scale.to_le_bytes());
+    }
+    for row in 0..matrix.rows() {
+        for column in 0..matrix.columns() {
+            if matrix.scales().is_empty() {
+                bytes.extend(matrix.value(row, column).to_le_bytes());
+            } else if column < matrix.wide() {
+                bytes.extend(matrix.integer(row, column).to_le_bytes());
+            } else {
+                bytes.extend((matrix.integer(row, column) as i8).to_le_bytes());
+            }
+        }
+    }
 }
 
 /// Bytes of `add` and of `rescale`.

@@ -4,17 +4,26 @@
 //! * Principal axes: a matrix in fixed point with a column per axis that has bits, then one
 //!   [`Hadamard`] over the axes of equal bits. Among these the variances are alike, and the
 //!   rotation makes them equal and the errors random.
+//!
+//! Of many components a query would wait for its matrix, so that axes behind the first are given in
+//! bytes there. The first, which most of a residual lies on, keep 16 bits.
 
 use pageway_kernels::{FixedMatrix, KernelSet};
 
 use super::hadamard::Hadamard;
+
+/// Components from which on axes are narrow.
+const NARROW_DIMENSION: usize = 640;
+
+/// Axes that are wide nevertheless.
+const WIDE_AXES: usize = 128;
 
 /// A rotation from components to axes.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Frame {
     dimension: usize,
     /// A row of axes for each component; none for a random rotation.
-    matrix: Option<FixedMatrix>,
+    matrix: Option<Box<FixedMatrix>>,
     /// Rotations of neighbouring axes, which together cover all of them.
     mixes: Vec<Hadamard>,
 }
@@ -32,14 +41,38 @@ impl Frame {
     /// Some axes, given as a matrix with a row for each component, rotated in runs of `widths`.
     pub(super) fn principal(dimension: usize, matrix: &[f32], widths: &[usize], seed: u64) -> Self {
         let axes = widths.iter().sum();
+        let wide = Self::wide_axes(dimension, axes);
+        Self::of_matrix(
+            FixedMatrix::new((dimension, axes), wide, matrix),
+            widths,
+            seed,
+        )
+    }
+
+    /// The axes of a matrix with a row for each component, rotated in runs of `widths`.
+    pub(super) fn of_matrix(matrix: FixedMatrix, widths: &[usize], seed: u64) -> Self {
         let mixes = (0..).zip(widths);
         Self {
-            dimension,
-            matrix: Some(FixedMatrix::new(dimension, axes, matrix)),
+            dimension: matrix.rows(),
+            matrix: Some(Box::new(matrix)),
             mixes: mixes
                 .map(|(stream, width)| Hadamard::new(*width, seed, stream))
                 .collect(),
         }
+    }
+
+    /// How many of so many axes are wide: the first.
+    pub(super) const fn wide_axes(dimension: usize, axes: usize) -> usize {
+        if dimension < NARROW_DIMENSION || axes < WIDE_AXES {
+            axes
+        } else {
+            WIDE_AXES
+        }
+    }
+
+    /// Bytes of the matrix of so many axes.
+    pub(super) const fn matrix_bytes(dimension: usize, axes: usize) -> usize {
+        FixedMatrix::bytes((dimension, axes), Self::wide_axes(dimension, axes))
     }
 
     pub(super) fn dimension(&self) -> usize {
@@ -51,13 +84,18 @@ impl Frame {
         self.matrix.is_some()
     }
 
-    /// Values of the matrix, component by component; none for a random rotation.
-    pub(super) fn matrix(&self) -> impl Iterator<Item = f32> {
-        let places = self.matrix.iter().flat_map(|matrix| {
-            let rows = 0..matrix.rows();
-            rows.flat_map(move |row| (0..matrix.columns()).map(move |axis| (matrix, row, axis)))
-        });
-        places.map(|(matrix, row, axis)| matrix.value(row, axis))
+    /// The matrix; none for a random rotation.
+    pub(super) fn matrix(&self) -> Option<&FixedMatrix> {
+        self.matrix.as_deref()
+    }
+
+    /// For each axis the mean square by which vectors of length 1 are off there, as narrow values
+    /// were rounded by up to half of their unit: twice, for queries are off as well.
+    pub(super) fn noise(&self) -> impl Iterator<Item = f64> {
+        let wide = self.matrix().map_or(self.axes(), FixedMatrix::wide);
+        let scales = self.matrix().map_or(&[][..], FixedMatrix::scales);
+        let scales = scales.iter().copied().map(f64::from);
+        std::iter::repeat_n(0.0, wide).chain(scales.map(|scale| scale * scale / 6.0))
     }
 
     /// Axes of a rotated vector.
@@ -68,12 +106,12 @@ impl Frame {
     /// Bytes of memory behind the frame.
     pub(super) fn bytes(&self) -> usize {
         let mixes = self.mixes.iter();
-        let matrix = self.matrix.as_ref();
-        matrix.map_or(0, |matrix| {
-            FixedMatrix::bytes(matrix.rows(), matrix.columns())
-        }) + mixes
-            .map(|mix| Hadamard::bytes(mix.width()) + size_of::<Hadamard>())
-            .sum::<usize>()
+        let mixes = mixes.map(|mix| Hadamard::bytes(mix.width()) + size_of::<Hadamard>());
+        let matrix = self.matrix();
+        let matrix = matrix.map_or(0, |matrix| {
+            FixedMatrix::bytes((matrix.rows(), matrix.columns()), matrix.wide())
+        });
+        matrix + mixes.sum::<usize>()
     }
 
     /// Rotates vectors of `dimension` components into `axes` values each.

@@ -1,10 +1,10 @@
 //! What a user chooses: bytes, rotation, centroids.
 
-use pageway_kernels::FixedMatrix;
 use pageway_types::VectorShape;
 
 use super::allocation::MAX_BITS;
 use super::factors::FactorWidth;
+use super::frame::Frame;
 use crate::QuantError;
 
 /// Bytes of a matrix from which on several queries are turned at once.
@@ -18,7 +18,8 @@ pub enum Rotation {
     #[default]
     Hadamard,
     /// The principal axes of the sample; each gets bits by its variance, and axes without bits are
-    /// left out. Better where variances differ, at `4 * dimension` bytes of memory per axis kept.
+    /// left out. Better where variances differ, at one or two bytes of memory per component and axis
+    /// kept.
     Principal,
 }
 
@@ -113,7 +114,7 @@ impl RaBitQSpec {
     /// matrix, or so small a one that it stays in a cache anyway.
     pub(crate) fn turned_values(&self, dimension: usize) -> usize {
         let axes = dimension.min(self.budget(dimension).1);
-        let is_large = FixedMatrix::bytes(dimension, axes) >= LARGE_MATRIX;
+        let is_large = Frame::matrix_bytes(dimension, axes) >= LARGE_MATRIX;
         match self.rotation {
             Rotation::Principal if is_large => dimension + axes,
             Rotation::Principal | Rotation::Hadamard => 0,

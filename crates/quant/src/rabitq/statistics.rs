@@ -31,6 +31,7 @@ pub(super) fn learn(
     }
     let mut sums = Sums {
         errors: vec![0.0; quantizer.layout.segments.len()],
+        noise: quantizer.frame.noise().collect(),
         ..Sums::default()
     };
     let mut coder = Coder::new(quantizer, kernels);
@@ -51,6 +52,8 @@ pub(super) fn learn(
 struct Sums {
     /// Squared errors of each segment, and of what lies outside the axes.
     errors: Vec<f64>,
+    /// Of each axis, of residuals of length 1, squared.
+    noise: Vec<f64>,
     outside: f64,
     /// Squared `rescale` of the rows.
     rescale: f64,
@@ -73,11 +76,12 @@ impl Sums {
             *prefix += dot(&values, &coder.rotated);
         }
         layout.values(&coder.numbers, &mut values);
-        let mut rest = values.iter().zip(&coder.rotated);
+        let energy = coder.energy();
+        let mut rest = values.iter().zip(&coder.rotated).zip(&self.noise);
         for (segment, error) in layout.segments.iter().zip(&mut self.errors) {
-            for (grid, y) in rest.by_ref().take(segment.width) {
+            for ((grid, y), noise) in rest.by_ref().take(segment.width) {
                 let across = parts.rescale * f64::from(*grid) - parts.along * f64::from(*y);
-                *error += across * across;
+                *error += across * across + noise * energy;
             }
         }
     }

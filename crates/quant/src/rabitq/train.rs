@@ -1,6 +1,6 @@
 //! Training: the mean, the axes and their bits, and what codes of the sample show.
 
-use pageway_kernels::{FixedMatrix, KernelSet};
+use pageway_kernels::KernelSet;
 use pageway_types::Progress;
 use rayon::ThreadPool;
 
@@ -96,11 +96,11 @@ impl RaBitQuantizer {
 
     /// Most bytes of the codebook of such a quantizer in memory.
     pub fn codebook_bytes(dimension: usize, spec: &RaBitQSpec) -> usize {
-        let axes = FixedMatrix::bytes(dimension, Self::most_axes(dimension, spec));
+        let axes = Frame::matrix_bytes(dimension, Self::most_axes(dimension, spec));
         Self::bytes_beside_axes(dimension, spec).saturating_add(axes)
     }
 
-    /// Most bytes of the same on disk, where axes are of single precision.
+    /// Most bytes of the same on disk, where axes are of single precision unless some are narrow.
     pub fn file_bytes(dimension: usize, spec: &RaBitQSpec) -> usize {
         let axes = dimension.saturating_mul(Self::most_axes(dimension, spec));
         Self::bytes_beside_axes(dimension, spec).saturating_add(axes * size_of::<f32>())

@@ -1,11 +1,11 @@
 //! Products with a matrix in fixed point, half a line at a time.
 
 use std::arch::x86_64::{
-    _mm256_add_epi32, _mm256_load_si256, _mm256_madd_epi16, _mm256_set1_epi32,
-    _mm256_setzero_si256, _mm256_storeu_si256,
+    __m128i, __m256i, _mm_load_si128, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_load_si256,
+    _mm256_madd_epi16, _mm256_set1_epi32, _mm256_setzero_si256, _mm256_storeu_si256,
 };
 
-use crate::fixed::{self, FixedMatrix, LINE_COLUMNS, PairLine, Tile, TileSums};
+use crate::fixed::{self, FixedMatrix, LINE_COLUMNS, Line, Tile, TileSums};
 
 /// Columns of a register.
 const REGISTER_COLUMNS: usize = 8;
@@ -18,7 +18,10 @@ struct Registers;
 
 impl Tile for Registers {
     #[inline(always)]
-    unsafe fn sums<const LINES: usize>(lines: &[PairLine], pairs: &[[i16; 2]]) -> TileSums<LINES> {
+    unsafe fn sums<L: Line, const LINES: usize>(
+        lines: &[L],
+        pairs: &[[i16; 2]],
+    ) -> TileSums<LINES> {
         let mut out = [[0; LINE_COLUMNS]; LINES];
         for (part, out) in out.chunks_mut(MOST_LINES).enumerate() {
             let of_pairs = lines.chunks_exact(LINES);
@@ -26,9 +29,9 @@ impl Tile for Registers {
             // SAFETY: the caller vouches for the features.
             unsafe {
                 match out.len() {
-                    MOST_LINES => sum_lines::<MOST_LINES>(lines, pairs, out),
-                    2 => sum_lines::<2>(lines, pairs, out),
-                    _ => sum_lines::<1>(lines, pairs, out),
+                    MOST_LINES => sum_lines::<L, MOST_LINES>(lines, pairs, out),
+                    2 => sum_lines::<L, 2>(lines, pairs, out),
+                    _ => sum_lines::<L, 1>(lines, pairs, out),
                 }
             }
         }
@@ -41,22 +44,19 @@ impl Tile for Registers {
 /// # Safety
 /// The CPU has AVX2.
 #[inline(always)]
-unsafe fn sum_lines<'a, const LINES: usize>(
-    lines: impl Iterator<Item = &'a [PairLine]>,
+unsafe fn sum_lines<'a, L: Line + 'a, const LINES: usize>(
+    lines: impl Iterator<Item = &'a [L]>,
     pairs: &[[i16; 2]],
     out: &mut [[i32; LINE_COLUMNS]],
 ) {
-    // SAFETY: the caller vouches for the features; a line is two registers of aligned bytes, and so
-    // are its sums, aligned or not.
+    // SAFETY: the caller vouches for the features; the sums of a line are two registers.
     unsafe {
         let mut sums = [[_mm256_setzero_si256(); 2]; LINES];
         for (lines, [x, y]) in lines.zip(pairs) {
             let pair = u32::from(x.cast_unsigned()) | u32::from(y.cast_unsigned()) << 16;
             let pair = _mm256_set1_epi32(pair.cast_signed());
             for (sums, line) in sums.iter_mut().zip(lines) {
-                let (halves, _) = line.0.as_chunks::<REGISTER_COLUMNS>();
-                for (sum, half) in sums.iter_mut().zip(halves) {
-                    let values = _mm256_load_si256(half.as_ptr().cast());
+                for (sum, values) in sums.iter_mut().zip(load(line)) {
                     *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(values, pair));
                 }
             }
@@ -66,6 +66,26 @@ unsafe fn sum_lines<'a, const LINES: usize>(
             for (half, sum) in halves.iter_mut().zip(sums) {
                 _mm256_storeu_si256(half.as_mut_ptr().cast(), sum);
             }
+        }
+    }
+}
+
+/// A line, widened to 16 bits.
+///
+/// # Safety
+/// The CPU has AVX2.
+#[inline(always)]
+unsafe fn load<L: Line>(line: &L) -> [__m256i; 2] {
+    const { assert!(size_of::<L>() == 64 || size_of::<L>() == 32) };
+    let line = std::ptr::from_ref(line);
+    // SAFETY: the caller vouches for the features; a line is two aligned halves.
+    unsafe {
+        if size_of::<L>() == 64 {
+            let half = line.cast::<__m256i>();
+            [half, half.add(1)].map(|half| _mm256_load_si256(half))
+        } else {
+            let half = line.cast::<__m128i>();
+            [half, half.add(1)].map(|half| _mm256_cvtepi8_epi16(_mm_load_si128(half)))
         }
     }
 }

@@ -1,27 +1,30 @@
 //! Products with a matrix in fixed point, a line at a time (VNNI).
 
 use std::arch::x86_64::{
-    _mm512_dpwssd_epi32, _mm512_load_si512, _mm512_set1_epi32, _mm512_setzero_si512,
-    _mm512_storeu_si512,
+    __m512i, _mm256_load_si256, _mm512_cvtepi8_epi16, _mm512_dpwssd_epi32, _mm512_load_si512,
+    _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512,
 };
 
-use crate::fixed::{self, FixedMatrix, LINE_COLUMNS, PairLine, Tile, TileSums};
+use crate::fixed::{self, FixedMatrix, LINE_COLUMNS, Line, Tile, TileSums};
 
 /// A register of sums for each line of a tile.
 struct Registers;
 
 impl Tile for Registers {
     #[inline(always)]
-    unsafe fn sums<const LINES: usize>(lines: &[PairLine], pairs: &[[i16; 2]]) -> TileSums<LINES> {
-        // SAFETY: the caller vouches for the features; a line is 64 aligned bytes, and there are as
-        // many sums of a line.
+    unsafe fn sums<L: Line, const LINES: usize>(
+        lines: &[L],
+        pairs: &[[i16; 2]],
+    ) -> TileSums<LINES> {
+        // SAFETY: the caller vouches for the features; there are as many sums of a line as a
+        // register holds.
         unsafe {
             let mut sums = [_mm512_setzero_si512(); LINES];
             for (lines, [x, y]) in lines.chunks_exact(LINES).zip(pairs) {
                 let pair = u32::from(x.cast_unsigned()) | u32::from(y.cast_unsigned()) << 16;
                 let pair = _mm512_set1_epi32(pair.cast_signed());
                 for (sum, line) in sums.iter_mut().zip(lines) {
-                    let line = _mm512_load_si512(line.0.as_ptr().cast());
+                    let line = load(line);
                     *sum = _mm512_dpwssd_epi32(*sum, line, pair);
                 }
             }
@@ -34,8 +37,8 @@ impl Tile for Registers {
     }
 
     #[inline(always)]
-    unsafe fn sums_of<const LINES: usize, const ROWS: usize>(
-        lines: &[PairLine],
+    unsafe fn sums_of<L: Line, const LINES: usize, const ROWS: usize>(
+        lines: &[L],
         pairs: [&[[i16; 2]]; ROWS],
     ) -> [TileSums<LINES>; ROWS] {
         // SAFETY: as above.
@@ -48,7 +51,7 @@ impl Tile for Registers {
                     _mm512_set1_epi32(pair.cast_signed())
                 });
                 for (number, line) in lines.iter().enumerate() {
-                    let line = _mm512_load_si512(line.0.as_ptr().cast());
+                    let line = load(line);
                     for (sums, pair) in sums.iter_mut().zip(pairs) {
                         sums[number] = _mm512_dpwssd_epi32(sums[number], line, pair);
                     }
@@ -61,6 +64,24 @@ impl Tile for Registers {
                 }
                 out
             })
+        }
+    }
+}
+
+/// A line, widened to 16 bits.
+///
+/// # Safety
+/// The CPU has AVX-512 with bytes and words.
+#[inline(always)]
+unsafe fn load<L: Line>(line: &L) -> __m512i {
+    const { assert!(size_of::<L>() == 64 || size_of::<L>() == 32) };
+    let line = std::ptr::from_ref(line);
+    // SAFETY: the caller vouches for the features; a line is aligned to its size.
+    unsafe {
+        if size_of::<L>() == 64 {
+            _mm512_load_si512(line.cast())
+        } else {
+            _mm512_cvtepi8_epi16(_mm256_load_si256(line.cast()))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Errors keep to their bounds.
 
-use pageway_types::Guide;
+use pageway_types::{Guide, SplitMix64};
 
 use super::fixture::{
     METRICS, ROTATIONS, bytes_for, encode, exact, kernels, normal, sample, score, spec, train,
@@ -36,6 +36,33 @@ fn errors_keep_to_their_bounds_as_often_as_they_say() {
             );
             assert!(wide < 0.55, "{metric} {rotation:?} {bits}: {wide}");
         }
+    }
+}
+
+/// Rows of many components that vary as much on all axes: bytes of axes err as much as codes do.
+#[test]
+fn errors_of_narrow_axes_are_within_the_bounds() {
+    let dimension = 640;
+    let mut random = SplitMix64::new(9);
+    let mut value = || (0..4).map(|_| random.unit()).sum::<f64>() as f32 - 2.0;
+    let values: Vec<f32> = (0..1020 * dimension).map(|_| value()).collect();
+    let (queries, rows) = values.split_at(20 * dimension);
+    for (metric, bits) in METRICS.into_iter().flat_map(|m| [(m, 4), (m, 8)]) {
+        let spec = spec(bytes_for(dimension, bits), Rotation::Principal);
+        let quantizer = train(&sample(rows, dimension, metric), &spec);
+        assert!(quantizer.frame.noise().sum::<f64>() > 0.0);
+        let codes = encode(&quantizer, rows);
+        let mut within = 0;
+        for query in queries.chunks_exact(dimension) {
+            let (estimates, errors) = score(&quantizer, query, &codes);
+            let rows = rows.chunks_exact(dimension);
+            for (row, (estimate, error)) in rows.zip(estimates.iter().zip(&errors)) {
+                let gap = (f64::from(*estimate) - exact(metric, query, row)).abs();
+                within += usize::from(gap <= f64::from(*error));
+            }
+        }
+        let within = f64::from(within as u32) / 2e4;
+        assert!((0.93..0.995).contains(&within), "{metric} {bits}: {within}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! Codebooks as bytes.
 
+use std::sync::LazyLock;
+
 use pageway_types::Guide;
 use proptest::prelude::*;
 
@@ -15,10 +17,91 @@ fn trained(rotation: Rotation) -> RaBitQuantizer {
     )
 }
 
+/// One whose axes are narrow from some on.
+static NARROW: LazyLock<RaBitQuantizer> = LazyLock::new(|| {
+    let values = normal(200, 640, 16);
+    train(
+        &sample(&values, 640, Guide::L2),
+        &spec(100, Rotation::Principal),
+    )
+});
+
+fn each_kind() -> [RaBitQuantizer; 3] {
+    let [random, principal] = ROTATIONS.map(trained);
+    [random, principal, NARROW.clone()]
+}
+
+/// The same codebook with a matrix of single precision, as it was written before axes were narrow.
+fn with_single_matrix(quantizer: &RaBitQuantizer) -> Vec<u8> {
+    let matrix = quantizer.frame.matrix().unwrap();
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let mut bytes = quantizer.to_bytes();
+    let beside = bytes.len()
+        - 4 * matrix.scales().len()
+        - rows * (2 * matrix.wide() + matrix.scales().len());
+    bytes.truncate(beside);
+    bytes[7] = 1;
+    let places = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    bytes.extend(places.flat_map(|(row, column)| matrix.value(row, column).to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn many_components_have_narrow_axes_and_a_small_codebook() {
+    let matrix = NARROW.frame.matrix().unwrap();
+    assert!(matrix.columns() > 200 && matrix.wide() == 128);
+    let bytes = NARROW.to_bytes();
+    assert_eq!(bytes[7], 2);
+    let older = with_single_matrix(&NARROW);
+    assert!(bytes.len() * 2 < older.len());
+    assert!(bytes.len() <= RaBitQuantizer::file_bytes(640, &spec(100, Rotation::Principal)));
+    // A codebook of that time is read with narrow axes, too.
+    let read = RaBitQuantizer::from_bytes(&older).unwrap();
+    let own = read.frame.matrix().unwrap();
+    assert_eq!((own.wide(), own.columns()), (128, matrix.columns()));
+    for (row, column) in [(0, 0), (639, 127), (0, 128), (320, 200)] {
+        let (value, wanted) = (own.value(row, column), matrix.value(row, column));
+        assert!((value - wanted).abs() <= 1e-6 * wanted.abs());
+    }
+}
+
+#[test]
+fn impossible_axes_are_refused() {
+    let bytes = NARROW.to_bytes();
+    let matrix = NARROW.frame.matrix().unwrap();
+    let integers = matrix.rows() * (2 * matrix.wide() + matrix.scales().len());
+    let first = bytes.len() - integers;
+    let scale = |value: f32| (first - 4, value.to_le_bytes().to_vec());
+    for (at, forged) in [
+        scale(-1e-3),
+        scale(1.0),
+        (first, vec![0, 0x80]),
+        (first + 256, vec![0x80]),
+    ] {
+        let mut bytes = bytes.clone();
+        bytes[at..at + forged.len()].copy_from_slice(&forged);
+        let error = RaBitQuantizer::from_bytes(&bytes).unwrap_err();
+        let is_named = matches!(error, QuantError::CodebookField { .. });
+        assert!(is_named, "{at}: {error}");
+    }
+}
+
+#[test]
+fn few_components_have_no_narrow_axes() {
+    let quantizer = trained(Rotation::Principal);
+    let mut bytes = quantizer.to_bytes();
+    let values = 12 * quantizer.axes();
+    bytes.truncate(bytes.len() - 2 * values);
+    bytes[7] = 2;
+    let field = "narrow axes";
+    let error = QuantError::CodebookField { field, found: 0 };
+    assert_eq!(RaBitQuantizer::from_bytes(&bytes), Err(error));
+}
+
 #[test]
 fn codebooks_are_read_back() {
-    let values = normal(50, 12, 17);
-    for quantizer in ROTATIONS.map(trained) {
+    for quantizer in each_kind() {
+        let values = normal(50, quantizer.dimension(), 17);
         let bytes = quantizer.to_bytes();
         assert!(bytes.starts_with(&RaBitQuantizer::MAGIC));
         let back = RaBitQuantizer::from_bytes(&bytes).unwrap();
@@ -29,9 +112,10 @@ fn codebooks_are_read_back() {
 
 #[test]
 fn codebooks_of_any_other_length_are_refused() {
-    for quantizer in ROTATIONS.map(trained) {
+    for quantizer in each_kind() {
         let bytes = quantizer.to_bytes();
-        for length in 0..bytes.len() {
+        // All lengths of the head, and some of what follows.
+        for length in (0..bytes.len()).filter(|length| *length < 400 || length % 997 == 0) {
             let found = length;
             let error = RaBitQuantizer::from_bytes(&bytes[..length]).unwrap_err();
             assert!(
@@ -53,11 +137,11 @@ proptest! {
     /// No bytes make the reader or what it read panic.
     #[test]
     fn damaged_codebooks_are_refused_or_usable(
-        principal: bool,
+        kind in 0_usize..3,
         at in 0_usize..1000,
         byte: u8,
     ) {
-        let quantizer = trained(ROTATIONS[usize::from(principal)]);
+        let quantizer = ROTATIONS.get(kind).map_or_else(|| NARROW.clone(), |own| trained(*own));
         let mut bytes = quantizer.to_bytes();
         let at = at % bytes.len();
         bytes[at] = byte;
