@@ -128,8 +128,8 @@ impl FixedMatrix {
     /// a column cannot hold are cut.
     ///
     /// # Panics
-    /// With more than [`FixedMatrix::MAX_ROWS`] rows, or wide columns before narrow ones that are no
-    /// multiple of 16.
+    /// With more than [`FixedMatrix::MAX_ROWS`] rows, or wide columns before narrow ones that are
+    /// no multiple of 16.
     pub fn from_integers(
         (rows, columns): (usize, usize),
         scales: Vec<f32>,

@@ -18,8 +18,8 @@ pub enum Rotation {
     #[default]
     Hadamard,
     /// The principal axes of the sample; each gets bits by its variance, and axes without bits are
-    /// left out. Better where variances differ, at one or two bytes of memory per component and axis
-    /// kept.
+    /// left out. Better where variances differ, at one or two bytes of memory per component and
+    /// axis kept.
     Principal,
 }
 
