@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use pageway_kernels::{DigitWeights, Estimator};
 
-use super::layout::Layout;
+use super::layout::{GATHER, Layout};
 use super::scorer::nearest;
 use super::{RaBitQScorer, RaBitQSpec, RaBitQuantizer};
 
@@ -84,50 +84,35 @@ impl Digits {
         count(&self.fours) / 2
     }
 
-    /// Writes the digits of numbers.
-    fn pack(&self, numbers: &[u8], out: &mut [u8]) {
+    /// Writes the digits of numbers, each first as a byte of `digits`.
+    fn pack(&self, numbers: &[u8], digits: &mut [u8], out: &mut [u8]) {
         let (fours, ones) = out.split_at_mut(self.fours_bytes().min(out.len()));
-        let of_runs = self.fours.iter().flat_map(|run| {
-            let numbers = numbers.get(run.axes.clone()).unwrap_or(&[]);
-            numbers.iter().map(|number| number >> run.shift & 0xf)
-        });
-        let mut half = None;
-        let mut bytes = fours.iter_mut();
-        of_runs.for_each(|digit| match half.take() {
-            None => half = Some(digit),
-            Some(low) => {
-                if let Some(byte) = bytes.next() {
-                    *byte = low | digit << FOUR;
-                }
-            }
-        });
-        self.pack_ones(numbers, ones);
+        let (pairs, _) = cut(&self.fours, numbers, 0xf, digits).as_chunks();
+        for (byte, [low, high]) in fours.iter_mut().zip(pairs) {
+            *byte = low | high << FOUR;
+        }
+        let bits = cut(&self.ones, numbers, 1, digits);
+        let (eights, rest) = bits.as_chunks();
+        let mut last = [0; 8];
+        last.iter_mut().zip(rest).for_each(|(own, bit)| *own = *bit);
+        for (byte, eight) in ones.iter_mut().zip(eights.iter().chain([&last])) {
+            *byte = (u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56) as u8;
+        }
     }
+}
 
-    fn pack_ones(&self, numbers: &[u8], out: &mut [u8]) {
-        let mut bytes = out.iter_mut();
-        let (mut waiting, mut count) = (0_u16, 0);
-        for run in &self.ones {
-            let numbers = numbers.get(run.axes.clone()).unwrap_or(&[]);
-            for numbers in numbers.chunks(8) {
-                let bits = numbers.iter().rev().fold(0, |bits, number| {
-                    bits << 1 | u16::from(number >> run.shift & 1)
-                });
-                waiting |= bits << count;
-                count += numbers.len();
-                if count >= 8 {
-                    if let Some(byte) = bytes.next() {
-                        *byte = waiting as u8;
-                    }
-                    waiting >>= 8;
-                    count -= 8;
-                }
-            }
-        }
-        if let Some(byte) = bytes.next() {
-            *byte = waiting as u8;
+/// The digits of some runs, a byte each, one after the other in `digits`.
+fn cut<'d>(runs: &[Run], numbers: &[u8], mask: u8, digits: &'d mut [u8]) -> &'d [u8] {
+    let mut at = 0;
+    for run in runs {
+        let numbers = numbers.get(run.axes.clone()).unwrap_or(&[]);
+        let own = digits.get_mut(at..at + numbers.len()).unwrap_or_default();
+        at += own.len();
+        for (digit, number) in own.iter_mut().zip(numbers) {
+            *digit = number >> run.shift & mask;
         }
     }
+    digits.get(..at).unwrap_or_default()
 }
 
 fn count(runs: &[Run]) -> usize {
@@ -154,11 +139,11 @@ impl RaBitQuantizer {
     /// nanosecond per bit.
     pub fn arrange(&self, codes: &mut [u8]) {
         let digits = Digits::new(&self.layout);
-        let mut numbers = vec![0; self.axes()];
+        let (mut numbers, mut cut) = (vec![0; self.axes()], vec![0; self.bits()]);
         for code in codes.chunks_exact_mut(self.code_bytes()) {
             self.layout.unpack(code, self.layout.planes(), &mut numbers);
             let (_, bits) = code.split_at_mut(self.layout.head_bytes());
-            digits.pack(&numbers, bits);
+            digits.pack(&numbers, &mut cut, bits);
         }
     }
 }

@@ -154,24 +154,42 @@ fn write_bits(numbers: &[u8], place: u8, bytes: &mut [u8], at: usize) {
 
 /// Appends a bit to each number, those of `bytes` from `at` on.
 fn append_bits(numbers: &mut [u8], bytes: &[u8], at: usize) {
-    let bits_of = |eight: usize| {
-        let (byte, shift) = (at / 8 + eight, at % 8);
-        let of = |byte: usize| u16::from(bytes.get(byte).copied().unwrap_or(0));
-        ((of(byte) | of(byte + 1) << 8) >> shift) as u8
-    };
-    let (eights, rest) = numbers.as_chunks_mut::<8>();
-    let count = eights.len();
-    for (eight, numbers) in eights.iter_mut().enumerate() {
-        let shifted = u64::from_le_bytes(*numbers) << 1 & !EVERY_FIRST;
-        *numbers = (shifted | spread(bits_of(eight))).to_le_bytes();
+    let (words, rest) = numbers.as_chunks_mut::<64>();
+    let last = words.len();
+    for (word, numbers) in words.iter_mut().enumerate() {
+        append_word(numbers, word_of(bytes, at + 64 * word));
     }
-    for (bit, number) in rest.iter_mut().enumerate() {
-        *number = *number << 1 | bits_of(count) >> bit & 1;
+    append_word(rest, word_of(bytes, at + 64 * last));
+}
+
+/// The 64 bits from `at` on; zeros behind the end.
+fn word_of(bytes: &[u8], at: usize) -> u64 {
+    let bytes = bytes.get(at / 8..).unwrap_or(&[]);
+    let some: u128 = match bytes.first_chunk() {
+        Some(bytes) => u128::from_le_bytes(*bytes),
+        None => (0..)
+            .zip(bytes)
+            .fold(0, |word, (at, byte)| word | u128::from(*byte) << (8 * at)),
+    };
+    (some >> (at % 8)) as u64
+}
+
+/// Appends a bit of a word to each of 64 numbers at most.
+fn append_word(numbers: &mut [u8], mut word: u64) {
+    let (eights, rest) = numbers.as_chunks_mut::<8>();
+    for numbers in eights {
+        let shifted = u64::from_le_bytes(*numbers) << 1 & !EVERY_FIRST;
+        *numbers = (shifted | spread(word as u8)).to_le_bytes();
+        word >>= 8;
+    }
+    for number in rest {
+        *number = *number << 1 | word as u8 & 1;
+        word >>= 1;
     }
 }
 
 /// Moves the first bit of byte `i` to bit `56 + i`.
-const GATHER: u64 = 0x0102_0408_1020_4080;
+pub(super) const GATHER: u64 = 0x0102_0408_1020_4080;
 
 /// The first bit of each byte.
 const EVERY_FIRST: u64 = 0x0101_0101_0101_0101;
