@@ -20,6 +20,10 @@
 //!
 //! What is acknowledged survives a kill. `docs/server.md` says what is there.
 
+#[cfg(test)]
+#[global_allocator]
+static HEAP: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
+
 mod cluster;
 mod collection;
 mod division;

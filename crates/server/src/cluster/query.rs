@@ -14,7 +14,7 @@ use crate::collection::{
 };
 use crate::failure::{Failure, Outcome};
 use crate::wire::{
-    Examples, Fusion, GroupQuery, PayloadParts, PointId, Query, QueryKind, VectorParts,
+    Batch, Examples, Fusion, GroupQuery, PayloadParts, PointId, Query, QueryKind, VectorParts,
 };
 
 /// What is answered some time.
@@ -154,8 +154,9 @@ impl RoutedCall<'_> {
         name: &str,
         searches: &[NearestQuery],
     ) -> Outcome<Vec<Vec<PointOutput>>> {
-        let asked: Vec<&Query> = searches.iter().map(|own| &own.asked).collect();
-        let body = json!({"searches": asked});
+        let body = Batch {
+            searches: searches.iter().map(|own| &own.asked).collect(),
+        };
         let question = ShardQuestion::post("query_batch", "/points/query/batch", &body)?;
         let collection = self.collection(name)?;
         let answers: Vec<(usize, Vec<NodeAnswer>)> = self.gather(collection, &question).await?;
@@ -298,7 +299,7 @@ impl RoutedCall<'_> {
             loaded = self.points(name, &ids_of(&groups), wish).await?;
         }
         let mut groups = search.shown(groups, loaded);
-        if let Some(lookup) = &request.with_lookup {
+        if let Some(lookup) = &request.grouping.with_lookup {
             let (payload, vector) = lookup.parts();
             let wish = (&payload, &vector);
             let ids = values_of(&groups);

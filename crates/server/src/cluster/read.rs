@@ -9,9 +9,10 @@ use super::routed::{RoutedCall, ShardQuestion};
 use crate::collection::{FacetHit, PointOutput, ScrollOutput};
 use crate::failure::{Failure, Outcome};
 use crate::operation::{Access, GroupAnswer, MOST_QUERIES, Operation, Reply, system};
+use crate::wire::older::{Older, Search};
 use crate::wire::{
-    Count, Facet, GroupQuery, MAX_LIMIT, OrderBy, PayloadParts, PointId, Query, QueryBatch,
-    QueryKind, Retrieve, Scroll, VectorParts, older, parts_of,
+    Batch, Count, Facet, GroupQuery, Grouping, MAX_LIMIT, OrderBy, PayloadParts, PointId, Query,
+    QueryKind, Recommend, Retrieve, Scroll, VectorParts, older, parts_of,
 };
 
 /// What a query found, and how, where that is asked for.
@@ -49,18 +50,12 @@ impl RoutedCall<'_> {
             "query_points" => self.one_query(name).await,
             "query_batch" => self.batch(name).await,
             "query_groups" => self.grouped(name, self.read()?).await,
-            "search_points" => self.older_query(name, older::search).await,
-            "search_batch" => self.older_batch(name, older::search).await,
-            "search_groups" => {
-                self.grouped(name, older::read(self.read()?, older::search)?)
-                    .await
-            }
-            "recommend_points" => self.older_query(name, older::recommend).await,
-            "recommend_batch" => self.older_batch(name, older::recommend).await,
-            "recommend_groups" => {
-                self.grouped(name, older::read(self.read()?, older::recommend)?)
-                    .await
-            }
+            "search_points" => self.older_query::<Search>(name).await,
+            "search_batch" => self.older_batch::<Search>(name).await,
+            "search_groups" => self.older_groups::<Search>(name).await,
+            "recommend_points" => self.older_query::<Recommend>(name).await,
+            "recommend_batch" => self.older_batch::<Recommend>(name).await,
+            "recommend_groups" => self.older_groups::<Recommend>(name).await,
             "create_collection" => self.make(name).await,
             "create_index" | "delete_index" => self.index(operation.name, name).await,
             "batch_update" => self.change_all(name).await,
@@ -183,20 +178,26 @@ impl RoutedCall<'_> {
         Reply::of(&json!({"hits": merge::facets(lists, limit)}))
     }
 
-    async fn older_query(&self, name: &str, rewrite: older::Rewrite) -> Outcome<Reply> {
-        let mut query: Query = older::read(self.read()?, rewrite)?;
+    async fn older_query<T: Older>(&self, name: &str) -> Outcome<Reply> {
+        let mut query = older::query::<T>(self.read()?, self.read()?)?;
         self.look_up(&mut query).await?;
         Reply::of(&self.query(name, &query).await?)
     }
 
-    async fn older_batch(&self, name: &str, rewrite: older::Rewrite) -> Outcome<Reply> {
-        let batch = older::read(self.read()?, |body| older::several(body, rewrite))?;
+    async fn older_batch<T: Older>(&self, name: &str) -> Outcome<Reply> {
+        let batch = older::batch::<T>(self.read()?, self.read()?)?;
         Reply::of(&self.queries(name, batch).await?)
     }
 
-    async fn grouped(&self, name: &str, mut request: GroupQuery) -> Outcome<Reply> {
-        self.look_up(&mut request.query).await?;
-        let groups = self.groups(name, &request).await?;
+    async fn older_groups<T: Older>(&self, name: &str) -> Outcome<Reply> {
+        let query = older::query::<T>(self.read()?, self.read()?)?;
+        self.grouped(name, query).await
+    }
+
+    async fn grouped(&self, name: &str, mut query: Query) -> Outcome<Reply> {
+        let grouping: Grouping = self.read()?;
+        self.look_up(&mut query).await?;
+        let groups = self.groups(name, &GroupQuery { query, grouping }).await?;
         Reply::of(&GroupAnswer { groups })
     }
 
@@ -213,8 +214,8 @@ impl RoutedCall<'_> {
 
     /// Queries together: one request for each shard where all are searches for the nearest, and
     /// otherwise one after the other.
-    async fn queries(&self, name: &str, batch: QueryBatch) -> Outcome<Vec<Vec<PointOutput>>> {
-        let QueryBatch { mut searches } = batch;
+    async fn queries(&self, name: &str, batch: Batch<Query>) -> Outcome<Vec<Vec<PointOutput>>> {
+        let Batch { mut searches } = batch;
         if searches.len() > MOST_QUERIES {
             let words = format!("{} searches, {MOST_QUERIES} are possible", searches.len());
             return Err(Failure::invalid("searches", words));

@@ -94,7 +94,7 @@ impl GroupSearch {
     /// The first look.
     pub(crate) fn new(request: &GroupQuery) -> Outcome<Self> {
         let (size, limit) = request.sizes()?;
-        let path = FieldPath::parse(&request.group_by).map_err(Failure::wrong)?;
+        let path = FieldPath::parse(&request.grouping.group_by).map_err(Failure::wrong)?;
         let mut query = request.query.clone();
         let payload = query.with_payload.take();
         let payload = payload.unwrap_or(PayloadParts::All(false));

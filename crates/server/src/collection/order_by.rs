@@ -17,7 +17,7 @@ use super::open::OpenCollection;
 use super::output::{OutputWish, PointOutput};
 use super::point::Point;
 use crate::failure::{Failure, Outcome};
-use crate::wire::{Direction, OrderBy, PointId};
+use crate::wire::{Direction, OrderBy, PointId, Start};
 
 /// A point, and the value that it is there for.
 #[derive(Clone, PartialEq, Debug)]
@@ -69,8 +69,7 @@ impl OpenCollection {
         (limit, deadline): (usize, Instant),
     ) -> Outcome<Vec<OrderedPoint>> {
         let direction = order.direction.unwrap_or_default();
-        let start = order.start_from.as_ref().filter(|value| !value.is_null());
-        let start = start.map(|value| {
+        let start = order.start_from.as_ref().map(|Start(value)| {
             let wrong = || Failure::format("start_from: a number or a date is expected");
             order_key(value).ok_or_else(wrong)
         });

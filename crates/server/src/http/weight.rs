@@ -96,7 +96,12 @@ fn number_end(body: &[u8], at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use serde::de::DeserializeOwned;
+
     use super::*;
+    use crate::HEAP;
+    use crate::wire::older::Search;
+    use crate::wire::{Batch, Grouping, PointsInsert, Query, UpdateVectors};
 
     #[test]
     fn numbers_of_vectors_weigh_little_and_all_else_much() {
@@ -156,6 +161,63 @@ mod tests {
                 weight(text.as_bytes()) <= OBJECT_BYTES + 6 * ENTRY_BYTES,
                 "{text}"
             );
+        }
+    }
+
+    /// The most that reading a body takes at a time; the least of several, as other tests run too.
+    fn most_taken<T>(read: impl Fn() -> T) -> u64 {
+        let once = || {
+            let before = HEAP.current_usage();
+            HEAP.reset_peak_usage();
+            drop(read());
+            HEAP.peak_usage().saturating_sub(before) as u64
+        };
+        (0..8).map(|_| once()).min().unwrap()
+    }
+
+    fn check<T: DeserializeOwned>(body: &str) {
+        let counted = weight(body.as_bytes());
+        let most = most_taken(|| serde_json::from_str::<T>(body).is_ok());
+        assert!(most <= counted, "{most} of {counted}: {}", &body[..40]);
+    }
+
+    #[test]
+    fn bodies_take_no_more_than_they_weigh() {
+        let vector = format!("[{}]", vec!["-0.25"; 1536].join(","));
+        let list = |one: &str| vec![one; 20].join(",");
+        let vectors = list(&vector);
+        let queries = list(&format!(r#"{{"query":{vector}}}"#));
+        let nearest = list(&format!(r#"{{"query":{{"nearest":{vector}}}}}"#));
+        let older = list(&format!(r#"{{"vector":{vector},"limit":1}}"#));
+        let named = list(&format!(r#"{{"vector":{{"name":"a","vector":{vector}}}}}"#));
+        let points = list(&format!(r#"{{"id":1,"vector":{{"a":{vector}}}}}"#));
+        let ids = list("1");
+        for searches in [queries.as_str(), &nearest] {
+            check::<Batch<Query>>(&format!(r#"{{"searches":[{searches}]}}"#));
+            check::<Query>(&format!(r#"{{"query":1,"prefetch":[{searches}]}}"#));
+        }
+        for searches in [older, named] {
+            let body = format!(r#"{{"searches":[{searches}]}}"#);
+            check::<Batch<Query>>(&body);
+            check::<Batch<Search>>(&body);
+        }
+        let like = format!(r#"{{"positive":[{vectors}],"negative":[{vectors}]}}"#);
+        let like = format!(r#"{{"query":{{"recommend":{like}}},"group_by":"a","limit":1}}"#);
+        check::<Query>(&like);
+        check::<Grouping>(&like);
+        check::<PointsInsert>(&format!(r#"{{"points":[{points}]}}"#));
+        check::<UpdateVectors>(&format!(r#"{{"points":[{points}]}}"#));
+        for columns in [format!("[{vectors}]"), format!(r#"{{"a":[{vectors}]}}"#)] {
+            let body = format!(r#"{{"batch":{{"ids":[{ids}],"vectors":{columns}}}}}"#);
+            check::<PointsInsert>(&body);
+        }
+        for wrong in [
+            format!(r#"{{"order_by":{{"key":"a","start_from":{vector}}}}}"#),
+            format!(r#"{{"formula":[{vectors}]}}"#),
+            format!("[{vectors}]"),
+        ] {
+            let body = format!(r#"{{"shard_key":{{"query":{vector}}},"query":{wrong}}}"#);
+            check::<Query>(&body);
         }
     }
 }

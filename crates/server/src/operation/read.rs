@@ -10,7 +10,10 @@ use serde_json::json;
 use super::call::{Call, Reply};
 use crate::collection::{OpenCollection, OutputWish, PointGroup, PointOutput, SearchPlan, in_time};
 use crate::failure::{Failure, Outcome};
-use crate::wire::{Facet, GroupQuery, Query, QueryBatch, Retrieve, Scroll, WithLookup, older};
+use crate::wire::older::{Older, Search};
+use crate::wire::{
+    Batch, Facet, GroupQuery, Grouping, Query, Recommend, Retrieve, Scroll, WithLookup, older,
+};
 
 /// Queries of a batch at most.
 pub(crate) const MOST_QUERIES: usize = 1000;
@@ -82,14 +85,16 @@ pub(super) fn query(call: &Call<'_>) -> Outcome<Reply> {
 }
 
 pub(super) fn search(call: &Call<'_>) -> Outcome<Reply> {
-    Reply::of(&queried(call, older::read(call.read()?, older::search)?)?)
+    older_query::<Search>(call)
 }
 
 pub(super) fn recommend(call: &Call<'_>) -> Outcome<Reply> {
-    Reply::of(&queried(
-        call,
-        older::read(call.read()?, older::recommend)?,
-    )?)
+    older_query::<Recommend>(call)
+}
+
+fn older_query<T: Older>(call: &Call<'_>) -> Outcome<Reply> {
+    let query = older::query::<T>(call.read()?, call.read()?)?;
+    Reply::of(&queried(call, query)?)
 }
 
 /// What a query finds.
@@ -125,21 +130,21 @@ pub(super) fn batch(call: &Call<'_>) -> Outcome<Reply> {
 }
 
 pub(super) fn search_batch(call: &Call<'_>) -> Outcome<Reply> {
-    older_batch(call, older::search)
+    older_batch::<Search>(call)
 }
 
 pub(super) fn recommend_batch(call: &Call<'_>) -> Outcome<Reply> {
-    older_batch(call, older::recommend)
+    older_batch::<Recommend>(call)
 }
 
-fn older_batch(call: &Call<'_>, rewrite: older::Rewrite) -> Outcome<Reply> {
-    let batch = older::read(call.read()?, |body| older::several(body, rewrite))?;
+fn older_batch<T: Older>(call: &Call<'_>) -> Outcome<Reply> {
+    let batch = older::batch::<T>(call.read()?, call.read()?)?;
     Reply::of(&all_queried(call, batch)?)
 }
 
 /// What queries find, one after the other; none is answered where one is wrong.
-fn all_queried(call: &Call<'_>, batch: QueryBatch) -> Outcome<Vec<Vec<PointOutput>>> {
-    let QueryBatch { mut searches } = batch;
+fn all_queried(call: &Call<'_>, batch: Batch<Query>) -> Outcome<Vec<Vec<PointOutput>>> {
+    let Batch { mut searches } = batch;
     if searches.len() > MOST_QUERIES {
         let words = format!("{} searches, {MOST_QUERIES} are possible", searches.len());
         return Err(Failure::invalid("searches", words));
@@ -162,16 +167,22 @@ pub(super) fn groups(call: &Call<'_>) -> Outcome<Reply> {
 }
 
 pub(super) fn search_groups(call: &Call<'_>) -> Outcome<Reply> {
-    grouped(call, older::read(call.read()?, older::search)?)
+    older_groups::<Search>(call)
 }
 
 pub(super) fn recommend_groups(call: &Call<'_>) -> Outcome<Reply> {
-    grouped(call, older::read(call.read()?, older::recommend)?)
+    older_groups::<Recommend>(call)
 }
 
-fn grouped(call: &Call<'_>, mut request: GroupQuery) -> Outcome<Reply> {
-    look_up(call, &mut request.query)?;
-    let other = match &request.with_lookup {
+fn older_groups<T: Older>(call: &Call<'_>) -> Outcome<Reply> {
+    grouped(call, older::query::<T>(call.read()?, call.read()?)?)
+}
+
+fn grouped(call: &Call<'_>, mut query: Query) -> Outcome<Reply> {
+    let grouping: Grouping = call.read()?;
+    look_up(call, &mut query)?;
+    let request = GroupQuery { query, grouping };
+    let other = match &request.grouping.with_lookup {
         Some(lookup) => Some((lookup_collection(call, lookup)?, lookup.parts())),
         None => None,
     };

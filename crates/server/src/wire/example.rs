@@ -1,8 +1,8 @@
 //! What a search is near to: vectors, and points by their vectors.
 
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
 
+use super::asked::Asked;
 use super::id::PointId;
 use crate::failure::{Failure, Outcome};
 
@@ -23,46 +23,22 @@ pub(crate) struct Examples {
     negative: Vec<Example>,
 }
 
+/// The same as they come.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Recommend {
+    positive: Option<Box<[Asked]>>,
+    negative: Option<Box<[Asked]>>,
+    strategy: Option<Strategy>,
+}
+
 /// How examples come to one search.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Strategy {
     #[default]
     AverageVector,
     BestScore,
     SumScores,
-}
-
-impl Example {
-    /// A number or text is an id, a list of numbers a vector.
-    pub(super) fn of(value: &Value, path: &str) -> Outcome<Self> {
-        match value {
-            Value::Array(numbers) => {
-                if numbers.first().is_some_and(Value::is_array) {
-                    let words = format!("`{path}`: vectors of several vectors");
-                    return Err(Failure::unsupported(words));
-                }
-                let read = |number: &Value| number.as_f64().map(|number| number as f32);
-                let numbers: Option<Vec<f32>> = numbers.iter().map(read).collect();
-                let numbers = numbers.ok_or_else(|| Failure::format(format!("{path}: numbers")))?;
-                Ok(Self::Vector(numbers))
-            }
-            Value::Number(_) | Value::String(_) => {
-                let id = serde_json::from_value(value.clone()).map_err(Failure::format)?;
-                Ok(Self::Point(id))
-            }
-            Value::Object(object) if object.contains_key("indices") => {
-                Err(Failure::unsupported(format!("`{path}`: sparse vectors")))
-            }
-            Value::Object(object) if object.contains_key("model") => {
-                Err(Failure::unsupported(format!("`{path}`: texts and images")))
-            }
-            Value::Null | Value::Bool(_) | Value::Object(_) => {
-                let words = format!("{path}: data did not match any variant of a query");
-                Err(Failure::format(words))
-            }
-        }
-    }
 }
 
 impl From<Example> for Examples {
@@ -79,12 +55,8 @@ impl Examples {
     ///
     /// # Errors
     /// Where there is no positive one, or they are to count otherwise than by their mean.
-    pub(super) fn of(recommend: &Value) -> Outcome<Self> {
-        let none = || Failure::format("query.recommend: expected an object");
-        let object = recommend.as_object().ok_or_else(none)?;
-        let strategy = object.get("strategy").filter(|own| !own.is_null());
-        let strategy = strategy.map_or(Ok(Strategy::default()), Strategy::deserialize);
-        let name = match strategy.map_err(Failure::format)? {
+    pub(super) fn of(recommend: &Recommend) -> Outcome<Self> {
+        let name = match recommend.strategy.unwrap_or_default() {
             Strategy::AverageVector => None,
             Strategy::BestScore => Some("best_score"),
             Strategy::SumScores => Some("sum_scores"),
@@ -95,8 +67,8 @@ impl Examples {
             )));
         }
         let own = Self {
-            positive: examples(object, "positive")?,
-            negative: examples(object, "negative")?,
+            positive: examples(recommend.positive.as_deref(), "positive")?,
+            negative: examples(recommend.negative.as_deref(), "negative")?,
         };
         let count = own.positive.len() + own.negative.len();
         if !(1..=MOST).contains(&count) {
@@ -146,13 +118,10 @@ impl Examples {
 }
 
 /// The examples of a name.
-fn examples(object: &Map<String, Value>, name: &str) -> Outcome<Vec<Example>> {
+fn examples(all: Option<&[Asked]>, name: &str) -> Outcome<Vec<Example>> {
     let path = format!("query.recommend.{name}");
-    match object.get(name) {
-        None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(all)) => all.iter().map(|own| Example::of(own, &path)).collect(),
-        Some(_) => Err(Failure::format(format!("{path}: expected a list"))),
-    }
+    let all = all.unwrap_or_default().iter();
+    all.map(|own| own.example(&path)).collect()
 }
 
 fn mean(
@@ -190,12 +159,16 @@ fn differ(one: usize, other: usize) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
+    fn examples(recommend: &Value) -> Outcome<Examples> {
+        Examples::of(&Recommend::deserialize(recommend).map_err(Failure::format)?)
+    }
+
     fn vector(recommend: &Value) -> Outcome<Vec<f32>> {
-        Examples::of(recommend)?.vector(|id| match id {
+        examples(recommend)?.vector(|id| match id {
             PointId::Number(number) => Ok(vec![number as f32, 1.0]),
             PointId::Uuid(_) => Err(Failure::not_found("no such point")),
         })
@@ -210,7 +183,7 @@ mod tests {
         ] {
             assert_eq!(vector(&recommend).unwrap(), expected, "{recommend}");
         }
-        let own = Examples::of(&json!({"positive": [1, [2.0]], "negative": [3]})).unwrap();
+        let own = examples(&json!({"positive": [1, [2.0]], "negative": [3]})).unwrap();
         assert_eq!(own.points(), [PointId::Number(1), PointId::Number(3)]);
     }
 
@@ -218,11 +191,12 @@ mod tests {
     fn what_is_no_recommendation_is_told() {
         let many: Vec<u64> = (0..1001).collect();
         for (recommend, status, word) in [
-            (json!([1]), 400, "expected an object"),
+            (json!(1), 400, "expected struct Recommend"),
             (json!({}), 422, "0 examples"),
             (json!({"positive": [], "negative": [1]}), 400, "positive"),
-            (json!({"positive": 1}), 400, "expected a list"),
-            (json!({"positive": [true]}), 400, "query.recommend.positive"),
+            (json!({"positive": 1}), 400, "expected a sequence"),
+            (json!({"positive": [true]}), 400, "expected a vector, an id"),
+            (json!({"positive": [{}]}), 400, "query.recommend.positive"),
             (
                 json!({"positive": [1], "strategy": "best_score"}),
                 400,

@@ -1,124 +1,124 @@
-//! Bodies of searches as clients asked before there were queries, rewritten as those of queries.
+//! Bodies of searches as clients asked before there were queries, read as queries.
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
 
+use super::asked::Asked;
+use super::either::Either;
+use super::example::Recommend;
+use super::query::{Batch, Query};
+use super::vector::VectorValue;
 use crate::failure::{Failure, Outcome};
 
-type Object = Map<String, Value>;
-
-/// Rewrites a body.
-pub(crate) type Rewrite = fn(Value) -> Outcome<Value>;
-
-/// Reads a body as that of the operation of today.
-pub(crate) fn read<T: DeserializeOwned>(
-    body: Value,
-    rewrite: impl FnOnce(Value) -> Outcome<Value>,
-) -> Outcome<T> {
-    serde_json::from_value(rewrite(body)?).map_err(Failure::format)
+/// What a body has beside that of a query, from which it is read apart.
+pub(crate) trait Older: DeserializeOwned {
+    /// Has a query ask for it.
+    fn ask(self, query: &mut Query) -> Outcome<()>;
 }
 
 /// A search for the nearest of a vector, which may name what it is compared with.
-pub(crate) fn search(body: Value) -> Outcome<Value> {
-    let mut own = object(body)?;
-    let (vector, using) = match own.remove("vector") {
-        Some(Value::Object(mut named)) if named.contains_key("name") => {
-            (named.remove("vector"), named.remove("name"))
-        }
-        vector => (vector, None),
-    };
-    let vector = match vector {
-        Some(vector @ (Value::Array(_) | Value::Object(_))) => vector,
-        None => return Err(Failure::format("missing field `vector`")),
-        Some(_) => return Err(Failure::format("vector: expected a list of numbers")),
-    };
-    if let Some(using) = using {
-        own.insert("using".to_owned(), using);
+#[derive(Deserialize)]
+pub(crate) struct Search {
+    vector: Option<Either<VectorValue, NamedVector>>,
+}
+
+#[derive(Deserialize)]
+struct NamedVector {
+    name: String,
+    vector: VectorValue,
+}
+
+impl Older for Search {
+    fn ask(self, query: &mut Query) -> Outcome<()> {
+        let vector = match self.vector {
+            Some(Either::Plain(vector)) => vector,
+            Some(Either::Object(own)) => {
+                query.using = Some(own.name);
+                own.vector
+            }
+            None => return Err(Failure::format("missing field `vector`")),
+        };
+        query.asked = Some(Asked::Vector(vector));
+        Ok(())
     }
-    Ok(queried(own, "nearest", vector))
 }
 
 /// A search for what is like some points and unlike others.
-pub(crate) fn recommend(body: Value) -> Outcome<Value> {
-    let mut own = object(body)?;
-    let mut examples = Object::new();
-    for name in ["positive", "negative", "strategy"] {
-        if let Some(value) = own.remove(name) {
-            examples.insert(name.to_owned(), value);
-        }
+impl Older for Recommend {
+    fn ask(self, query: &mut Query) -> Outcome<()> {
+        query.asked = Some(Asked::recommend(self));
+        Ok(())
     }
-    Ok(queried(own, "recommend", examples.into()))
 }
 
-/// Several of a kind.
-pub(crate) fn several(body: Value, one: Rewrite) -> Outcome<Value> {
-    let Value::Object(mut own) = body else {
-        return Err(Failure::format("expected an object"));
-    };
-    if let Some(Value::Array(searches)) = own.get_mut("searches") {
-        for (at, search) in searches.iter_mut().enumerate() {
-            let within = |failure: Failure| failure.within(format_args!("searches[{at}]"));
-            *search = one(search.take()).map_err(within)?;
-        }
-    }
-    Ok(own.into())
-}
-
-/// The entries of a body, without those that only queries have.
-fn object(body: Value) -> Outcome<Object> {
-    let Value::Object(mut own) = body else {
-        return Err(Failure::format("expected an object"));
-    };
-    if !own.contains_key("limit") {
+/// The query that a body means, of which what only queries have is left out.
+pub(crate) fn query<T: Older>(mut query: Query, own: T) -> Outcome<Query> {
+    if query.limit.is_none() {
         return Err(Failure::format("missing field `limit`"));
     }
-    own.remove("prefetch");
-    Ok(own)
+    query.prefetch.clear();
+    own.ask(&mut query)?;
+    Ok(query)
 }
 
-/// The body of a query of a kind.
-fn queried(mut own: Object, kind: &str, value: Value) -> Value {
-    let query = Object::from_iter([(kind.to_owned(), value)]);
-    own.insert("query".to_owned(), query.into());
-    own.into()
+/// Those of several.
+pub(crate) fn batch<T: Older>(queries: Batch<Query>, own: Batch<T>) -> Outcome<Batch<Query>> {
+    let pairs = queries.searches.into_iter().zip(own.searches);
+    let searches = pairs.enumerate().map(|(at, (one, own))| {
+        query(one, own).map_err(|failure| failure.within(format_args!("searches[{at}]")))
+    });
+    let searches = searches.collect::<Outcome<_>>()?;
+    Ok(Batch { searches })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
+    fn read<T: DeserializeOwned>(body: &Value) -> Outcome<T> {
+        serde_json::from_value(body.clone()).map_err(Failure::format)
+    }
+
+    fn one<T: Older>(body: &Value) -> Outcome<Query> {
+        query::<T>(read(body)?, read(body)?)
+    }
+
+    fn several(body: &Value) -> Outcome<Batch<Query>> {
+        batch::<Search>(read(body)?, read(body)?)
+    }
+
     #[test]
-    fn older_bodies_become_queries() {
+    fn older_bodies_are_queries() {
         let plain = json!({"vector": [1, 2], "limit": 3, "with_vector": true});
-        let expected = json!({"query": {"nearest": [1, 2]}, "limit": 3, "with_vector": true});
-        assert_eq!(search(plain.clone()).unwrap(), expected);
-        let named = json!({"vector": {"name": "a", "vector": [1]}, "limit": 3, "prefetch": []});
-        let using = json!({"query": {"nearest": [1]}, "using": "a", "limit": 3});
-        assert_eq!(search(named).unwrap(), using);
+        let expected = read(&json!({"query": [1, 2], "limit": 3, "with_vector": true})).unwrap();
+        assert_eq!(one::<Search>(&plain).unwrap(), expected);
+        let many = several(&json!({"searches": [plain]})).unwrap();
+        assert_eq!(many.searches, [expected]);
+        let named = json!({"vector": {"name": "a", "vector": [1]}, "limit": 3, "prefetch": {}});
+        let using = read(&json!({"query": [1], "using": "a", "limit": 3}));
+        assert_eq!(one::<Search>(&named).unwrap(), using.unwrap());
         let like = json!({"positive": [1], "negative": [2], "limit": 3, "using": "a"});
         let query = json!({"recommend": {"positive": [1], "negative": [2]}});
-        let expected_like = json!({"query": query, "limit": 3, "using": "a"});
-        assert_eq!(recommend(like).unwrap(), expected_like);
-        let many = several(json!({"searches": [plain]}), search).unwrap();
-        assert_eq!(many, json!({"searches": [expected]}));
+        let expected = read(&json!({"query": query, "limit": 3, "using": "a"}));
+        assert_eq!(one::<Recommend>(&like).unwrap(), expected.unwrap());
     }
 
     #[test]
     fn what_lacks_is_named() {
         for (body, word) in [
-            (json!([]), "an object"),
+            (json!(7), "struct Query"),
             (json!({"vector": [1]}), "`limit`"),
-            (json!({"limit": 1}), "`vector`"),
             (json!({"vector": {"name": "a"}, "limit": 1}), "`vector`"),
+            (json!({"vector": {"vector": [1]}, "limit": 1}), "`name`"),
             (json!({"vector": 7, "limit": 1}), "a list of numbers"),
         ] {
-            let failure = search(body.clone()).unwrap_err();
+            let failure = one::<Search>(&body).unwrap_err();
             assert!(failure.text.contains(word), "{failure:?}");
-            let failure = several(json!({"searches": [body]}), search).unwrap_err();
-            assert!(failure.text.contains("searches[0]"), "{failure:?}");
         }
-        assert!(several(json!(1), search).is_err());
+        let failure = several(&json!({"searches": [{"limit": 1}]})).unwrap_err();
+        let words = "missing field `vector` (searches[0])";
+        assert!(failure.text.ends_with(words), "{failure:?}");
     }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use super::either::Either;
 use super::id::PointId;
 use super::vector::{VectorInput, VectorValue};
 use crate::failure::{Failure, Outcome};
@@ -33,7 +35,7 @@ pub(crate) enum UpdateMode {
 pub(crate) struct PointsInsert {
     points: Option<Vec<PointInsert>>,
     batch: Option<PointColumns>,
-    shard_key: Option<Value>,
+    shard_key: Option<Refused>,
     #[serde(default)]
     pub(crate) update_filter: Option<Value>,
     #[serde(default)]
@@ -48,12 +50,7 @@ struct PointColumns {
     payloads: Option<Vec<Option<Map<String, Value>>>>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-enum VectorColumns {
-    Unnamed(Vec<VectorValue>),
-    Named(BTreeMap<String, Vec<VectorValue>>),
-}
+type VectorColumns = Either<Vec<VectorValue>, BTreeMap<String, Vec<VectorValue>>>;
 
 impl PointsInsert {
     /// The same with other points.
@@ -72,7 +69,7 @@ impl PointsInsert {
     /// # Errors
     /// For columns of different lengths, and what is not supported.
     pub(crate) fn take_points(&mut self) -> Outcome<Vec<PointInsert>> {
-        refuse("shard_key", self.shard_key.as_ref())?;
+        refuse("shard_key", self.shard_key)?;
         match (self.points.take(), self.batch.take()) {
             (Some(points), None) => Ok(points),
             (None, Some(columns)) => columns.into_points(),
@@ -90,11 +87,11 @@ impl PointColumns {
             (own == count).then_some(()).ok_or(Failure::wrong(words))
         };
         let mut vectors: Vec<VectorInput> = match self.vectors {
-            VectorColumns::Unnamed(all) => {
+            Either::Plain(all) => {
                 check("vectors", all.len())?;
                 all.into_iter().map(VectorInput::Unnamed).collect()
             }
-            VectorColumns::Named(columns) => {
+            Either::Object(columns) => {
                 let mut rows = vec![BTreeMap::new(); count];
                 for (name, column) in columns {
                     check("vectors", column.len())?;
@@ -125,7 +122,7 @@ impl PointColumns {
 pub(crate) struct Selector {
     pub(crate) points: Option<Vec<PointId>>,
     pub(crate) filter: Option<Value>,
-    shard_key: Option<Value>,
+    shard_key: Option<Refused>,
 }
 
 impl Selector {
@@ -139,7 +136,7 @@ impl Selector {
 
     /// Refuses one that says nothing, and what is not supported.
     pub(crate) fn check(&self) -> Outcome<()> {
-        refuse("shard_key", self.shard_key.as_ref())?;
+        refuse("shard_key", self.shard_key)?;
         if self.points.is_none() && self.filter.is_none() {
             return Err(Failure::format("missing field `points` or `filter`"));
         }
@@ -172,7 +169,7 @@ pub(crate) struct UpdateVectors {
     #[serde(default)]
     pub(crate) update_filter: Option<Value>,
     #[serde(default)]
-    shard_key: Option<Value>,
+    shard_key: Option<Refused>,
 }
 
 impl UpdateVectors {
@@ -187,7 +184,7 @@ impl UpdateVectors {
 
     /// Refuses what is not supported.
     pub(crate) fn check(&self) -> Outcome<()> {
-        refuse("shard_key", self.shard_key.as_ref())?;
+        refuse("shard_key", self.shard_key)?;
         if self.points.is_empty() {
             return Err(Failure::invalid("points", "must specify points to update"));
         }
@@ -235,11 +232,21 @@ pub(crate) enum BatchOperation {
     DeleteVectors(DeleteVectors),
 }
 
+/// What is there of a field that is not supported: that it was given.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub(super) struct Refused;
+
+impl<'de> Deserialize<'de> for Refused {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
 /// Refuses a field that is given.
-pub(super) fn refuse(name: &str, value: Option<&Value>) -> Outcome<()> {
+pub(super) fn refuse(name: &str, value: Option<Refused>) -> Outcome<()> {
     match value {
-        None | Some(Value::Null) => Ok(()),
-        Some(_) => Err(Failure::unsupported(format_args!("`{name}`"))),
+        None => Ok(()),
+        Some(Refused) => Err(Failure::unsupported(format_args!("`{name}`"))),
     }
 }
 

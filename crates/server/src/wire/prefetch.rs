@@ -2,10 +2,10 @@
 //! into one order, and where vectors and payloads are looked up.
 
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
 
+use super::either::Either;
 use super::parts::{PayloadParts, VectorParts};
-use super::points::refuse;
+use super::points::{Refused, refuse};
 use super::query::Query;
 use crate::failure::{Failure, Outcome};
 
@@ -26,47 +26,53 @@ pub(crate) enum Fusion {
     Scores,
 }
 
-#[derive(Deserialize)]
-struct RankParams {
+/// The name of a fusion.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum FusionName {
+    Rrf,
+    Dbsf,
+}
+
+/// How ranks count.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct RankParams {
     #[serde(default)]
     k: Option<u32>,
     #[serde(default)]
     weights: Option<Vec<f32>>,
 }
 
-impl Fusion {
-    /// The fusion that a query asks for; none where it asks for something else.
-    pub(super) fn of(query: &Map<String, Value>) -> Outcome<Option<Self>> {
-        if let Some(name) = query.get("fusion") {
-            return match name.as_str() {
-                Some("rrf") => Ok(Some(Self::Ranks {
-                    offset: RANK_OFFSET,
-                    weights: None,
-                })),
-                Some("dbsf") => Ok(Some(Self::Scores)),
-                _ => Err(Failure::format(format_args!(
-                    "query.fusion: unknown variant {name}, expected `rrf` or `dbsf`"
-                ))),
-            };
+impl FusionName {
+    /// The fusion, as it is where nothing else is said.
+    pub(super) fn fusion(self) -> Outcome<Fusion> {
+        match self {
+            Self::Rrf => RankParams::default().fusion(),
+            Self::Dbsf => Ok(Fusion::Scores),
         }
-        let Some(params) = query.get("rrf") else {
-            return Ok(None);
-        };
-        let params: RankParams = serde_json::from_value(params.clone()).map_err(Failure::format)?;
-        if params.k == Some(0) {
+    }
+}
+
+impl RankParams {
+    /// The fusion by ranks.
+    ///
+    /// # Errors
+    /// 422 where the first ranks would count for all.
+    pub(super) fn fusion(&self) -> Outcome<Fusion> {
+        if self.k == Some(0) {
             let words = "value 0 invalid, must be 1 or larger";
             return Err(Failure::invalid("query.rrf.k", words));
         }
-        Ok(Some(Self::Ranks {
-            offset: params.k.unwrap_or(RANK_OFFSET),
-            weights: params.weights,
-        }))
+        Ok(Fusion::Ranks {
+            offset: self.k.unwrap_or(RANK_OFFSET),
+            weights: self.weights.clone(),
+        })
     }
 }
 
 /// How unlike one another the points of an answer are to be (maximal marginal relevance, Carbonell
 /// and Goldstein 1998).
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Diversity {
     #[serde(default)]
     diversity: Option<f32>,
@@ -75,17 +81,13 @@ pub(crate) struct Diversity {
 }
 
 impl Diversity {
-    /// That of a query for the nearest; none where it does not say.
-    pub(super) fn of(query: &Map<String, Value>) -> Outcome<Option<Self>> {
-        let Some(own) = query.get("mmr").filter(|own| !own.is_null()) else {
-            return Ok(None);
-        };
-        let own: Self = serde_json::from_value(own.clone()).map_err(Failure::format)?;
-        if !(0.0..=1.0).contains(&own.share()) {
-            let words = "value invalid, must be from 0.0 to 1.0";
-            return Err(Failure::invalid("query.mmr.diversity", words));
+    /// Refuses what is no share.
+    pub(super) fn check(&self) -> Outcome<()> {
+        if (0.0..=1.0).contains(&self.share()) {
+            return Ok(());
         }
-        Ok(Some(own))
+        let words = "value invalid, must be from 0.0 to 1.0";
+        Err(Failure::invalid("query.mmr.diversity", words))
     }
 
     /// How much it counts that a point is unlike those before it, against that it is near.
@@ -108,83 +110,78 @@ pub(crate) struct LookupFrom {
     #[serde(default)]
     pub(crate) vector: Option<String>,
     #[serde(default)]
-    shard_key: Option<Value>,
+    shard_key: Option<Refused>,
 }
 
 impl LookupFrom {
     /// Refuses what is not supported.
     pub(crate) fn check(&self) -> Outcome<()> {
-        refuse("lookup_from.shard_key", self.shard_key.as_ref())
+        refuse("lookup_from.shard_key", self.shard_key)
     }
 }
 
 /// The collection whose points the ids of groups are, and what is wanted of those.
+pub(crate) type WithLookup = Either<String, LookupParts>;
+
+/// The same where it says what is wanted.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum WithLookup {
-    Name(String),
-    Parts {
-        collection: String,
-        #[serde(default)]
-        with_payload: Option<PayloadParts>,
-        #[serde(default, alias = "with_vector")]
-        with_vectors: Option<VectorParts>,
-    },
+pub(crate) struct LookupParts {
+    collection: String,
+    #[serde(default)]
+    with_payload: Option<PayloadParts>,
+    #[serde(default, alias = "with_vector")]
+    with_vectors: Option<VectorParts>,
 }
 
 impl WithLookup {
     /// The name of the collection.
     pub(crate) fn collection(&self) -> &str {
         match self {
-            Self::Name(name) => name,
-            Self::Parts { collection, .. } => collection,
+            Self::Plain(name) => name,
+            Self::Object(own) => &own.collection,
         }
     }
 
     /// What is wanted of a point: its payload, unless something else is said.
     pub(crate) fn parts(&self) -> (PayloadParts, VectorParts) {
         match self {
-            Self::Name(_) => super::parts_of(None, None),
-            Self::Parts {
-                with_payload,
-                with_vectors,
-                ..
-            } => super::parts_of(with_payload.as_ref(), with_vectors.as_ref()),
+            Self::Plain(_) => super::parts_of(None, None),
+            Self::Object(own) => {
+                super::parts_of(own.with_payload.as_ref(), own.with_vectors.as_ref())
+            }
         }
     }
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMany {
-    Many(Vec<Query>),
-    One(Box<Query>),
-}
-
 /// Reads one query, several, or none.
 pub(super) fn one_or_many<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Query>, D::Error> {
-    Ok(match Option::<OneOrMany>::deserialize(input)? {
+    Ok(match Option::deserialize(input)? {
         None => Vec::new(),
-        Some(OneOrMany::Many(all)) => all,
-        Some(OneOrMany::One(one)) => vec![*one],
+        Some(Either::Plain(all)) => all,
+        Some(Either::Object(one)) => vec![one],
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
+    use super::super::query::QueryKind;
     use super::*;
 
     #[test]
     fn fusions_are_told_apart() {
-        let of = |query: Value| Fusion::of(query.as_object().unwrap());
-        let ranks = |offset, weights| Some(Fusion::Ranks { offset, weights });
+        let of = |query: Value| {
+            let query = json!({"query": query, "prefetch": {}});
+            let query: Query = serde_json::from_value(query).map_err(Failure::format)?;
+            query.kind()
+        };
+        let ranks = |offset, weights| QueryKind::Fusion(Fusion::Ranks { offset, weights });
         assert_eq!(of(json!({"fusion": "rrf"})).unwrap(), ranks(2, None));
-        assert_eq!(of(json!({"fusion": "dbsf"})).unwrap(), Some(Fusion::Scores));
+        let scores = QueryKind::Fusion(Fusion::Scores);
+        assert_eq!(of(json!({"fusion": "dbsf"})).unwrap(), scores);
         let weighted = of(json!({"rrf": {"k": 60, "weights": [3, 1]}})).unwrap();
         assert_eq!(weighted, ranks(60, Some(vec![3.0, 1.0])));
-        assert_eq!(of(json!({"nearest": [1]})).unwrap(), None);
         assert_eq!(of(json!({"fusion": "x"})).unwrap_err().status, 400);
         assert_eq!(of(json!({"rrf": {"k": 0}})).unwrap_err().status, 422);
     }

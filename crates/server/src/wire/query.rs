@@ -3,12 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::example::{Example, Examples};
+use super::asked::Asked;
+use super::example::Examples;
 use super::limit::{MAX_LIMIT, checked_limit};
 use super::parts::{PayloadParts, VectorParts};
-use super::points::refuse;
+use super::points::{Refused, refuse};
 use super::prefetch::{Diversity, Fusion, LookupFrom, WithLookup, one_or_many};
-use super::read::{OrderBy, OrderByInput};
+use super::read::OrderBy;
+use super::vector::VectorValue;
 use crate::failure::{Failure, Outcome};
 
 /// Groups of an answer and points of a group, at most together.
@@ -20,7 +22,7 @@ const MAX_PREFETCHES: usize = 64;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Query {
     #[serde(default, rename = "query")]
-    asked: Option<Value>,
+    pub(super) asked: Option<Asked>,
     #[serde(default)]
     pub(crate) using: Option<String>,
     #[serde(default)]
@@ -43,7 +45,7 @@ pub(crate) struct Query {
     #[serde(default)]
     pub(crate) lookup_from: Option<LookupFrom>,
     #[serde(default)]
-    shard_key: Option<Value>,
+    shard_key: Option<Refused>,
 }
 
 /// How to search.
@@ -56,7 +58,7 @@ pub(crate) struct QueryParams {
     #[serde(default)]
     pub(crate) pageway: Option<OwnParams>,
     #[serde(default)]
-    idf: Option<Value>,
+    idf: Option<Refused>,
 }
 
 impl QueryParams {
@@ -111,16 +113,13 @@ impl Query {
     /// # Errors
     /// For queries of kinds that there are not, naming the field.
     pub(crate) fn kind(&self) -> Outcome<QueryKind> {
-        refuse("shard_key", self.shard_key.as_ref())?;
+        refuse("shard_key", self.shard_key)?;
         if let Some(params) = &self.params {
-            refuse("params.idf", params.idf.as_ref())?;
+            refuse("params.idf", params.idf)?;
             params.pageway.unwrap_or_default().check()?;
         }
-        let kind = match &self.asked {
-            None | Some(Value::Null) => Ok(QueryKind::Scroll),
-            Some(Value::Object(object)) => kind_of_object(object),
-            Some(other) => nearest(other, "query"),
-        }?;
+        let kind = self.asked.as_ref().map(Asked::kind).transpose()?;
+        let kind = kind.unwrap_or(QueryKind::Scroll);
         self.check(&kind)?;
         Ok(kind)
     }
@@ -167,10 +166,9 @@ impl Query {
 
     /// How unlike one another its points are to be, where it says so.
     pub(crate) fn diversity(&self) -> Outcome<Option<Diversity>> {
-        match &self.asked {
-            Some(Value::Object(object)) if object.contains_key("nearest") => Diversity::of(object),
-            _ => Ok(None),
-        }
+        let own = self.asked.as_ref().and_then(Asked::diversity);
+        own.as_ref().map(Diversity::check).transpose()?;
+        Ok(own)
     }
 
     /// Whether the answer is to say how it was searched.
@@ -205,11 +203,12 @@ impl Query {
 
     /// Searches for a vector in place of examples.
     pub(crate) fn ask_vector(&mut self, vector: Vec<f32>) {
+        let vector = Asked::Vector(VectorValue::Dense(vector));
         match &mut self.asked {
-            Some(Value::Object(object)) if object.contains_key("nearest") => {
-                object.insert("nearest".to_owned(), vector.into());
+            Some(Asked::Object(object)) if object.nearest.is_some() => {
+                object.nearest = Some(vector);
             }
-            asked => *asked = Some(vector.into()),
+            asked => *asked = Some(vector),
         }
     }
 
@@ -242,51 +241,22 @@ impl Query {
     }
 }
 
-type Object = serde_json::Map<String, Value>;
-
-fn kind_of_object(object: &Object) -> Outcome<QueryKind> {
-    if let Some(value) = object.get("nearest") {
-        return nearest(value, "query.nearest");
-    }
-    if let Some(order) = object.get("order_by") {
-        let order: OrderByInput = serde_json::from_value(order.clone()).map_err(Failure::format)?;
-        return Ok(QueryKind::OrderBy(order.into()));
-    }
-    if let Some(sample) = object.get("sample") {
-        return match sample.as_str() {
-            Some("random") => Ok(QueryKind::Sample),
-            _ => Err(Failure::format(
-                "unknown variant of `sample`, expected `random`",
-            )),
-        };
-    }
-    if let Some(fusion) = Fusion::of(object)? {
-        return Ok(QueryKind::Fusion(fusion));
-    }
-    if let Some(recommend) = object.get("recommend") {
-        return Ok(QueryKind::Nearest(Examples::of(recommend)?));
-    }
-    for name in ["discover", "context", "formula", "relevance_feedback"] {
-        refuse(&format!("query.{name}"), object.get(name))?;
-    }
-    nearest(&Value::Object(object.clone()), "query")
+/// Bodies together.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Batch<T> {
+    pub(crate) searches: Vec<T>,
 }
 
-fn nearest(value: &Value, path: &str) -> Outcome<QueryKind> {
-    Ok(QueryKind::Nearest(Example::of(value, path)?.into()))
-}
-
-/// Queries together.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-pub(crate) struct QueryBatch {
-    pub(crate) searches: Vec<Query>,
-}
-
-/// A query whose answers are put into groups by a field.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+/// A query whose answers are put into groups.
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct GroupQuery {
-    #[serde(flatten)]
     pub(crate) query: Query,
+    pub(crate) grouping: Grouping,
+}
+
+/// By which field, and how many; what a body has beside its query, from which it is read apart.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub(crate) struct Grouping {
     pub(crate) group_by: String,
     #[serde(default)]
     group_size: Option<usize>,
@@ -297,7 +267,7 @@ pub(crate) struct GroupQuery {
 impl GroupQuery {
     /// Points of a group, and groups.
     pub(crate) fn sizes(&self) -> Outcome<(usize, usize)> {
-        let size = self.group_size.unwrap_or(GROUP_SIZE);
+        let size = self.grouping.group_size.unwrap_or(GROUP_SIZE);
         if size == 0 {
             return Err(Failure::invalid(
                 "group_size",
@@ -317,11 +287,13 @@ impl GroupQuery {
 mod tests {
     use serde_json::json;
 
+    use super::super::example::Example;
     use super::super::id::PointId;
     use super::*;
 
     fn kind(query: Value) -> Outcome<QueryKind> {
-        let query: Query = serde_json::from_value(json!({"query": query})).unwrap();
+        let body = json!({"query": query}).to_string();
+        let query: Query = serde_json::from_str(&body).map_err(Failure::format)?;
         query.kind()
     }
 
@@ -351,9 +323,26 @@ mod tests {
         for (query, word) in [
             (json!({"discover": {"target": 1}}), "`query.discover`"),
             (json!([[1.0]]), "vectors of several"),
-            (json!({"indices": [1], "values": [1]}), "sparse"),
+            (json!({"indices": [1], "values": [1]}), "`query`: sparse"),
+            (json!({"nearest": {"model": "m"}}), "texts and images"),
+            (json!({}), "query: data did not match any variant"),
+            (json!({"nearest": {}}), "query.nearest: data did not match"),
+            (
+                json!(["a"]),
+                "invalid type: string \"a\", expected a number",
+            ),
+            (json!(true), "expected a vector, an id"),
+            (json!(-1), "expected a vector, an id"),
+            (json!("a"), "a is not a valid point ID"),
+            (json!({"sample": "a"}), "expected `random`"),
+            (json!({"order_by": 1}), "expected a string"),
+            (
+                json!({"order_by": {"key": "a", "start_from": []}}),
+                "a number or a date",
+            ),
         ] {
             let failure = kind(query).unwrap_err();
+            assert_eq!(failure.status, 400, "{failure:?}");
             assert!(failure.text.contains(word), "{failure:?}");
         }
         let inner = (0..65).fold(
@@ -379,13 +368,43 @@ mod tests {
             query.ask_vector(vec![0.5]);
             query.asked.unwrap()
         };
-        assert_eq!(asked(json!(7)), json!([0.5]));
-        assert_eq!(asked(json!({"recommend": {"positive": [7]}})), json!([0.5]));
+        let read = |asked: Value| serde_json::from_value::<Asked>(asked).unwrap();
+        let vector = read(json!([0.5]));
+        assert_eq!(asked(json!(7)), vector);
+        assert_eq!(asked(json!({"recommend": {"positive": [7]}})), vector);
         let diverse = asked(json!({"nearest": 7, "mmr": {"diversity": 0.25}}));
-        assert_eq!(
-            diverse,
-            json!({"nearest": [0.5], "mmr": {"diversity": 0.25}})
-        );
+        let expected = json!({"nearest": [0.5], "mmr": {"diversity": 0.25}});
+        assert_eq!(diverse, read(expected));
+    }
+
+    #[test]
+    fn nodes_are_sent_what_was_asked() {
+        for query in [
+            json!([1.0, 0.5, 3e38]),
+            json!({"nearest": [1.0, 0.5]}),
+            json!({"order_by": "a"}),
+            json!({"order_by": {"key": "a", "direction": "desc", "start_from": 7}}),
+            json!({"fusion": "rrf"}),
+            Value::Null,
+        ] {
+            let asked: Option<Asked> = serde_json::from_value(query.clone()).unwrap();
+            let sent = serde_json::to_string(&asked).unwrap();
+            assert_eq!(serde_json::from_str::<Value>(&sent).unwrap(), query);
+        }
+    }
+
+    #[test]
+    fn queries_within_queries_end() {
+        for begin in [r#"{"prefetch":"#, r#"{"nearest":"#] {
+            let read = |levels| {
+                let inner = [&begin.repeat(levels), "{}", &"}".repeat(levels)].concat();
+                let body = format!(r#"{{"query":{inner},"prefetch":{inner}}}"#);
+                serde_json::from_str::<Query>(&body)
+            };
+            assert!(read(120).is_ok());
+            let error = read(10_000).unwrap_err().to_string();
+            assert!(error.starts_with("recursion limit exceeded"), "{error}");
+        }
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! Bodies of requests that read points without a query.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use pageway::server::Number;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::either::Either;
 use super::id::PointId;
 use super::limit::{MAX_LIMIT, checked_limit};
 use super::parts::{PayloadParts, VectorParts};
-use super::points::refuse;
+use super::points::{Refused, refuse};
 use crate::failure::Outcome;
 
 /// Points by their ids.
@@ -21,13 +24,13 @@ pub(crate) struct Retrieve {
     #[serde(default, alias = "with_vectors")]
     pub(crate) with_vector: Option<VectorParts>,
     #[serde(default)]
-    shard_key: Option<Value>,
+    shard_key: Option<Refused>,
 }
 
 impl Retrieve {
     /// Refuses what is not supported.
     pub(crate) fn check(&self) -> Outcome<()> {
-        refuse("shard_key", self.shard_key.as_ref())
+        refuse("shard_key", self.shard_key)
     }
 }
 
@@ -37,13 +40,13 @@ pub(crate) struct Count {
     #[serde(default)]
     pub(crate) filter: Option<Value>,
     #[serde(default)]
-    shard_key: Option<Value>,
+    shard_key: Option<Refused>,
 }
 
 impl Count {
     /// Refuses what is not supported.
     pub(crate) fn check(&self) -> Outcome<()> {
-        refuse("shard_key", self.shard_key.as_ref())
+        refuse("shard_key", self.shard_key)
     }
 }
 
@@ -56,7 +59,7 @@ pub(crate) struct Facet {
     #[serde(default)]
     limit: Option<usize>,
     #[serde(default)]
-    shard_key: Option<Value>,
+    shard_key: Option<Refused>,
 }
 
 impl Facet {
@@ -71,7 +74,7 @@ impl Facet {
 
     /// Values at most.
     pub(crate) fn limit(&self) -> Outcome<usize> {
-        refuse("shard_key", self.shard_key.as_ref())?;
+        refuse("shard_key", self.shard_key)?;
         checked_limit("limit", self.limit)
     }
 }
@@ -103,22 +106,53 @@ pub(crate) struct OrderBy {
     #[serde(default)]
     pub(crate) direction: Option<Direction>,
     #[serde(default)]
-    pub(crate) start_from: Option<Value>,
+    pub(crate) start_from: Option<Start>,
 }
 
-/// The same as it comes.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum OrderByInput {
-    Key(String),
-    Whole(OrderBy),
+/// A number or a date.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Start(pub(crate) Value);
+
+impl<'de> Deserialize<'de> for Start {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(StartVisitor)
+    }
 }
+
+struct StartVisitor;
+
+impl Visitor<'_> for StartVisitor {
+    type Value = Start;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number or a date")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Start, E> {
+        Ok(Start(number.into()))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Start, E> {
+        Ok(Start(number.into()))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Start, E> {
+        Ok(Start(number.into()))
+    }
+
+    fn visit_str<E: Error>(self, date: &str) -> Result<Start, E> {
+        Ok(Start(date.into()))
+    }
+}
+
+/// The same as it comes: the field alone, or all of it.
+pub(crate) type OrderByInput = Either<String, OrderBy>;
 
 impl From<OrderByInput> for OrderBy {
     fn from(input: OrderByInput) -> Self {
         match input {
-            OrderByInput::Whole(order) => order,
-            OrderByInput::Key(key) => Self {
+            Either::Object(order) => order,
+            Either::Plain(key) => Self {
                 key,
                 direction: None,
                 start_from: None,
@@ -143,13 +177,13 @@ pub(crate) struct Scroll {
     #[serde(default)]
     pub(crate) order_by: Option<OrderByInput>,
     #[serde(default)]
-    shard_key: Option<Value>,
+    shard_key: Option<Refused>,
 }
 
 impl Scroll {
     /// Points at most.
     pub(crate) fn limit(&self) -> Outcome<usize> {
-        refuse("shard_key", self.shard_key.as_ref())?;
+        refuse("shard_key", self.shard_key)?;
         checked_limit("limit", self.limit)
     }
 }

@@ -7,6 +7,7 @@ use pageway::VectorShape;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::either::Either;
 use crate::failure::{Failure, Outcome};
 
 /// Numbers of a vector at most.
@@ -85,7 +86,10 @@ impl<'de> Deserialize<'de> for VectorValue {
 
 impl<'de> Deserialize<'de> for VectorInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(InputVisitor)
+        Ok(match Either::deserialize(deserializer)? {
+            Either::Plain(value) => Self::Unnamed(value),
+            Either::Object(all) => Self::Named(all),
+        })
     }
 }
 
@@ -115,34 +119,13 @@ impl<'de> Visitor<'de> for ValueVisitor {
         if is_multi {
             return Ok(VectorValue::Multi);
         }
+        numbers.shrink_to_fit();
         Ok(VectorValue::Dense(numbers))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<VectorValue, A::Error> {
         let inner = serde::de::value::MapAccessDeserializer::new(map);
         SparseVector::deserialize(inner).map(VectorValue::Sparse)
-    }
-}
-
-struct InputVisitor;
-
-impl<'de> Visitor<'de> for InputVisitor {
-    type Value = VectorInput;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of numbers, or an object of vectors by name")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<VectorInput, A::Error> {
-        ValueVisitor.visit_seq(seq).map(VectorInput::Unnamed)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<VectorInput, A::Error> {
-        let mut named = BTreeMap::new();
-        while let Some((name, value)) = map.next_entry()? {
-            named.insert(name, value);
-        }
-        Ok(VectorInput::Named(named))
     }
 }
 
