@@ -148,6 +148,7 @@ impl RouterApp {
         }
         let query = parameters(request.uri())?;
         let _place = parts.places.try_acquire().map_err(|_| Failure::busy())?;
+        let request = (request, operation.takes_vectors());
         let (body, _body_room) = receive(&parts.requests, &parts.metrics, request).await?;
         let call = self.call((path, room), &query, &body)?;
         let left = call.deadline.saturating_sub(parts.cluster.now());

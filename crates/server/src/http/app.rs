@@ -216,6 +216,7 @@ impl App {
         let (body, body_room, file) = match operation.body {
             BodyKind::Json => {
                 let own = &parts.service;
+                let request = (request, operation.takes_vectors());
                 let (body, room) = receive(&own.requests, &own.metrics, request).await?;
                 (body, Some(room), None)
             }

@@ -24,7 +24,7 @@ const BODY_TIME: Duration = Duration::from_secs(30);
 pub(crate) async fn receive(
     memory: &RequestMemory,
     metrics: &Metrics,
-    request: Request,
+    (request, takes_vectors): (Request, bool),
 ) -> Outcome<(Bytes, OwnedSemaphorePermit)> {
     let length = request.headers().get("content-length");
     let length = length.and_then(|own| own.to_str().ok()?.parse::<u64>().ok());
@@ -40,7 +40,7 @@ pub(crate) async fn receive(
     };
     let read = to_bytes(request.into_body(), most as usize);
     match timeout(BODY_TIME, read).await {
-        Ok(Ok(body)) => room_of((memory, metrics), body, room).await,
+        Ok(Ok(body)) => room_of((memory, metrics), (body, takes_vectors), room).await,
         Ok(Err(error)) if is_of_connection(&error) => Err(Failure::format(error)),
         Ok(Err(_)) => Err(Failure::too_large(most)),
         Err(_) => Err(Failure::timeout()),
@@ -57,11 +57,11 @@ fn is_of_connection(error: &axum::Error) -> bool {
 /// More room for a body of many values, which take more than their text.
 async fn room_of(
     (memory, metrics): (&RequestMemory, &Metrics),
-    body: Bytes,
+    (body, takes_vectors): (Bytes, bool),
     room: OwnedSemaphorePermit,
 ) -> Outcome<(Bytes, OwnedSemaphorePermit)> {
     let own = memory.bytes();
-    let bytes = weight_of(&body).await;
+    let bytes = weight_of(&body, takes_vectors).await;
     if bytes > own {
         return Err(Failure::too_many_values(bytes, own));
     }
@@ -80,11 +80,11 @@ async fn room_of(
 }
 
 /// What the values of a body take; long ones are looked through off the runtime.
-async fn weight_of(body: &Bytes) -> u64 {
+async fn weight_of(body: &Bytes, takes_vectors: bool) -> u64 {
     if body.len() <= WEIGHED_AT_ONCE {
-        return weight(body);
+        return weight(body, takes_vectors);
     }
     let own = body.clone();
-    let weighed = tokio::task::spawn_blocking(move || weight(&own)).await;
+    let weighed = tokio::task::spawn_blocking(move || weight(&own, takes_vectors)).await;
     weighed.unwrap_or(u64::MAX)
 }

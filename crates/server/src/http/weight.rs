@@ -19,17 +19,21 @@ impl Part {
     fn of(key: &[u8]) -> Option<Self> {
         match key {
             b"vector" | b"vectors" | b"query" => Some(Self::Vector),
-            b"payload" | b"payloads" | b"filter" | b"metadata" => Some(Self::Other),
-            _ => None,
+            b"payload" | b"payloads" | b"filter" | b"update_filter" | b"metadata"
+            | b"with_payload" | b"with_vector" | b"with_vectors" | b"set_payload"
+            | b"overwrite_payload" | b"delete_payload" | b"delete_vectors" => Some(Self::Other),
+            // It may be any of those.
+            _ => key.contains(&b'\\').then_some(Self::Other),
         }
     }
 }
 
 /// Bytes that the values of a body take beside its text, about: numbers of vectors little, since
-/// they are read as such, all else much. Text that is no JSON weighs something, too.
-pub(super) fn weight(body: &[u8]) -> u64 {
+/// they are read as such where the operation takes vectors, all else much. Text that is no JSON
+/// weighs something, too.
+pub(super) fn weight(body: &[u8], takes_vectors: bool) -> u64 {
     let (mut weight, mut depth, mut at) = (0, 0_usize, 0);
-    let mut part: Option<(usize, Part)> = None;
+    let mut part = (!takes_vectors).then_some((0, Part::Other));
     let mut text: &[u8] = &[];
     while let Some(byte) = body.get(at) {
         at += 1;
@@ -105,7 +109,7 @@ mod tests {
 
     #[test]
     fn numbers_of_vectors_weigh_little_and_all_else_much() {
-        let light = |text: &str| weight(text.as_bytes());
+        let light = |text: &str| weight(text.as_bytes(), true);
         let floats = vec!["-0.25"; 1000].join(",");
         for (body, each) in [
             (format!(r#"{{"query": [{floats}]}}"#), COMPONENT_BYTES),
@@ -134,11 +138,21 @@ mod tests {
                 format!(r#"{{"payload": {{}}, "query": [{floats}]}}"#),
                 COMPONENT_BYTES,
             ),
+            (
+                format!(r#"{{"f\u0069lter": {{"query": [{floats}]}}}}"#),
+                VALUE_BYTES,
+            ),
+            (
+                format!(r#"{{"set_payload": {{"query": [{floats}]}}}}"#),
+                VALUE_BYTES,
+            ),
             (format!(r#"{{"query": "[{floats}"}}"#), 0),
         ] {
             let own = light(&body) as f64 / 1000.0;
             assert!((own - each as f64).abs() < 3.0, "{own} {}", &body[..30]);
         }
+        let settings = format!(r#"{{"a": 1, "vectors": [{floats}]}}"#);
+        assert!(weight(settings.as_bytes(), false) >= 1000 * VALUE_BYTES);
         let integers = vec!["7"; 1000].join(",");
         assert!(light(&format!(r#"{{"query": [{integers}]}}"#)) >= 1000 * VALUE_BYTES);
         let conditions = vec![r#"{"key":"a"}"#; 100].join(",");
@@ -158,7 +172,7 @@ mod tests {
             "1.5",
         ] {
             assert!(
-                weight(text.as_bytes()) <= OBJECT_BYTES + 6 * ENTRY_BYTES,
+                weight(text.as_bytes(), true) <= OBJECT_BYTES + 6 * ENTRY_BYTES,
                 "{text}"
             );
         }
@@ -176,7 +190,7 @@ mod tests {
     }
 
     fn check<T: DeserializeOwned>(body: &str) {
-        let counted = weight(body.as_bytes());
+        let counted = weight(body.as_bytes(), true);
         let most = most_taken(|| serde_json::from_str::<T>(body).is_ok());
         assert!(most <= counted, "{most} of {counted}: {}", &body[..40]);
     }

@@ -52,6 +52,13 @@ impl Operation {
         self.name == "create_collection"
     }
 
+    /// Whether its body has vectors, whose numbers are read as they come.
+    pub(crate) fn takes_vectors(&self) -> bool {
+        let searches = ["query_", "search_", "recommend_"];
+        searches.iter().any(|own| self.name.starts_with(own))
+            || ["upsert_points", "update_vectors", "batch_update"].contains(&self.name)
+    }
+
     /// Whether it is there.
     #[cfg(test)]
     pub(crate) fn is_there(&self) -> bool {
