@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use pageway_store::PerProcess;
 
 use super::Version;
-use super::lengthen::{Compared, Lengthening, SampledLists, allowed};
+use super::lengthen::{Compared, Lengthening, SURE, SampledLists, allowed, standard_error};
 use super::sampled::recall_of;
 use crate::calibration::{Likeness, Marks};
 use crate::options::{Queries, SearchOptions};
@@ -21,8 +21,6 @@ const KNOWN_KINDS: usize = 8;
 const JUDGED: (usize, usize) = (32, 128);
 /// Queries that are compared before lists grow, and before they are told to be long enough.
 const COMPARED: (u32, u32) = (32, 96);
-/// Standard errors that lists which shrink are sure of.
-const SURE: f32 = 2.0;
 /// One query in so many is compared once lists are long enough, and tells how it lies after those
 /// that are judged first, where that is not for nothing.
 const ONE_IN: u32 = 64;
@@ -240,13 +238,12 @@ impl Sums {
     fn means(&self, options: &SearchOptions) -> Option<MissedMeans> {
         let queries = self.queries.max(1) as f32;
         let missed = self.missed / queries;
-        let variance = (self.squares / queries - missed * missed).max(0.0);
         let (longer, enough) = COMPARED;
         let is_short = missed > allowed(options);
         let least = if is_short { longer } else { enough };
         (self.queries >= least).then_some(MissedMeans {
             missed,
-            error: (variance / queries).sqrt(),
+            error: standard_error(missed, (self.squares, queries)),
             places: (self.places / u64::from(self.queries.max(1))) as u32,
         })
     }

@@ -26,6 +26,8 @@ const TIMES: (f32, f32) = (1.5, 16.0);
 const GROWTH: f32 = 1.4;
 /// Factor between multiples that are tried for the one of the usual lists.
 const STEP: f32 = 1.1;
+/// Standard errors that lists which shrink are sure of.
+pub(super) const SURE: f32 = 2.0;
 /// Lists grow to so many times their usual size, or to so many places, whatever a sample misses:
 /// queries that resemble no row would search all of them.
 const LONGEST: (u32, u32) = (16, 4 * LEAST);
@@ -164,8 +166,9 @@ pub(super) fn allowed(options: &SearchOptions) -> f32 {
 impl Index {
     /// The lists with which a sample gets its recall, and its answers by the list to compare with,
     /// which include the costs of all searches. `found` are its answers by lists for so many
-    /// misses. The usual margin is the least; if memory has no lists that find enough, the longest
-    /// that were tried stay.
+    /// misses. If memory has no lists that find enough, the longest that were tried stay; lists with
+    /// the usual margin shrink where the sample misses less than it may for sure, and so that the
+    /// others, of which it is a share, miss what its own answers do not.
     ///
     /// Searches for the sample with the list to compare with, with the usual margin if those lists
     /// miss too much, and again for each lengthening.
@@ -173,7 +176,7 @@ impl Index {
         &self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
-        (shortest, found): (Misses, Searched),
+        (shortest, found, share): (Misses, Searched, f32),
         watch: Watch<'_>,
     ) -> Result<(SampledLists, Searched)> {
         let search = |lists| self.search_lists(place, (options, lists), watch);
@@ -189,13 +192,18 @@ impl Index {
         let mut closest = search(SampledLists::Sized(own.reference))?;
         closest.0.add_costs(&found.0);
         let mut last = found.0;
-        if !is_usual && mean_missed(&last, &closest.0) > allowed(options) {
+        let surely = |(missed, error): (f32, f32)| (missed + SURE * error) * (1.0 - share);
+        let first = mean_missed(&last, &closest.0);
+        if !is_usual && surely(first) <= allowed(options) {
+            return Ok((SampledLists::Calibrated(shortest), closest));
+        }
+        if !is_usual && first.0 > allowed(options) {
             last = search(own.lists)?.0;
             closest.0.add_costs(&last);
         }
         loop {
             let missed = mean_missed(&last, &closest.0);
-            match own.compare(place, options, (missed, last.settings.list_size)) {
+            match own.compare(place, options, (missed.0, last.settings.list_size)) {
                 Compared::Longer => {
                     last = search(own.lists)?.0;
                     closest.0.add_costs(&last);
@@ -205,7 +213,10 @@ impl Index {
                     other.0.add_costs(&closest.0);
                     closest = other;
                 }
-                Compared::Enough => return Ok((own.lists, closest)),
+                Compared::Enough => {
+                    own.shorten(place, options, surely(missed));
+                    return Ok((own.lists, closest));
+                }
             }
         }
     }
@@ -270,11 +281,21 @@ fn longest_list(version: &Version, options: &SearchOptions, most: u32) -> u32 {
     crate::memory::largest(1, most.max(1), fits)
 }
 
-/// The mean share of the closest rows that was not found.
-fn mean_missed(found: &Answers, closest: &Answers) -> f32 {
-    let (sum, count) =
-        missed(found, closest).fold((0.0, 0), |(sum, count), own| (sum + own, count + 1));
-    sum / f32::max(count as f32, 1.0)
+/// The mean share of the closest rows that was not found, and its standard error.
+fn mean_missed(found: &Answers, closest: &Answers) -> (f32, f32) {
+    let [count, sum, squares] = missed(found, closest)
+        .fold([0.0; 3], |[count, sum, squares], own| {
+            [count + 1.0, sum + own, squares + own * own]
+        });
+    let mean = sum / f32::max(count, 1.0);
+    (mean, standard_error(mean, (squares, count)))
+}
+
+/// The standard error of a mean of so many values, of which the sum of squares is known.
+pub(super) fn standard_error(mean: f32, (squares, count): (f32, f32)) -> f32 {
+    let count = count.max(1.0);
+    let variance = (squares / count - mean * mean).max(0.0);
+    (variance / count).sqrt()
 }
 
 /// The share of the closest rows that was not found, of each query that has any.
