@@ -85,7 +85,7 @@ impl Probes {
 
     /// The key of the next cluster.
     pub(super) fn take(&mut self, entry: &mut EntryScratch) -> Option<u64> {
-        if self.next - self.groups >= self.size.saturating_mul(PROBES) {
+        if self.has_taken_for(self.size) {
             return None;
         }
         if self.next >= self.sorted {
@@ -94,6 +94,11 @@ impl Probes {
         let key = entry.clusters.get(self.next)?;
         self.next += 1;
         Some(*key)
+    }
+
+    /// Whether as many clusters were taken as a list of `size` looks into.
+    pub(super) fn has_taken_for(&self, size: usize) -> bool {
+        self.next - self.groups >= size.saturating_mul(PROBES)
     }
 
     /// The one after it, where that is known yet.

@@ -20,7 +20,7 @@ use super::early::Pause;
 use super::entry::EntryScratch;
 use super::key::{key_distance, key_node, key_number};
 use super::ladder::QueryLadder;
-use super::probes::Probes;
+use super::probes::{Probes, ranked_for};
 use super::query::{Gathering, Goal};
 use super::schedule::Among;
 use super::scratch::Target;
@@ -136,20 +136,24 @@ impl<C: PageCodec> Traversal<'_, C> {
         let scratch = &mut *self.scratch;
         let distances = &mut scratch.scoring.estimates;
         let probes = self.scan.probes.take();
+        let rung = scratch.told.ladder.rung;
+        let mut noted = ScanEnds::new(self.query.ladder, rung, table.cluster_count());
+        let size = noted.longest().unwrap_or(size);
         let mut probes =
             probes.unwrap_or_else(|| Probes::new(table, size, &mut scratch.entry, distances));
         let mut estimates = [0.0; BLOCK_CODES];
-        let rung = self.scratch.told.ladder.rung;
-        let mut noted = ScanEnds::new(self.query.ladder, rung);
         // What a shorter list looked into ended when it had been patient for so long.
         let mut had_admitted = false;
         loop {
             let (scan, candidates) = (&mut self.scan, &self.scratch.candidates);
-            if scan.patience.ends(candidates, had_admitted)
+            if scan.patience.ends(candidates, size, had_admitted)
                 || scan.beside.ends(candidates, had_admitted)
             {
                 break;
             }
+            let patience = scan.patience;
+            noted.end_rungs(|size| patience.ends_list(size) || probes.has_taken_for(size));
+            self.note_ends(&mut noted);
             if self.turns_early(Pause::Choosing) {
                 self.scan.probes = Some(probes);
                 return;
@@ -173,15 +177,20 @@ impl<C: PageCodec> Traversal<'_, C> {
                 }
             }
             noted.look(&self.scratch.candidates);
-            while let Some(rank) = noted.next(false) {
-                self.note_list(rank, rung);
-            }
+            self.note_ends(&mut noted);
         }
-        while let Some(rank) = noted.next(true) {
-            self.note_list(rank, rung);
-        }
+        noted.end_rungs(|_| true);
+        self.note_ends(&mut noted);
+        self.scratch.told.ladder.rung = noted.last_rung();
         let entry = &mut self.scratch.entry;
         self.stats.approximate_distances += probes.end(entry) as u64;
+    }
+
+    /// Notes the lists whose scans end here.
+    fn note_ends(&mut self, noted: &mut ScanEnds<'_>) {
+        while let Some((rank, rung)) = noted.next() {
+            self.note_list(rank, rung);
+        }
     }
 
     /// By how much the estimate of a candidate is off, of which a scan found the code.
@@ -289,11 +298,11 @@ impl StaleCodes {
     }
 
     /// Looks at the list after a cluster, if that had what may be an answer.
-    fn ends(&mut self, candidates: &CandidateList, had_admitted: bool) -> bool {
+    fn ends(&mut self, candidates: &CandidateList, size: usize, had_admitted: bool) -> bool {
         if had_admitted {
             self.look(candidates);
         }
-        self.ends_list(candidates.depth())
+        self.ends_list(size)
     }
 
     fn look(&mut self, candidates: &CandidateList) {
@@ -311,40 +320,75 @@ impl StaleCodes {
     }
 }
 
-/// Where scans with one list of a ladder end for each k, on the way of that for the largest.
-struct ScanEnds {
-    size: usize,
-    /// Of each k its patience, and whether it has ended.
-    ranks: Vec<(StaleCodes, bool)>,
+/// Where scans with lists of a ladder end for each k, on the way of that for the largest: with one
+/// list, or with all from one on that rank every cluster, as a longer one goes on where a shorter
+/// one ends then.
+struct ScanEnds<'l> {
+    /// Number of the first list.
+    first: usize,
+    sizes: &'l [u32],
+    /// Lists whose scans have ended for every k.
+    ended: usize,
+    /// Of each k its patience, and for how many of the lists it has ended.
+    ranks: Vec<(StaleCodes, usize)>,
 }
 
-impl ScanEnds {
-    fn new(own: Option<QueryLadder<'_>>, rung: usize) -> Self {
+impl<'l> ScanEnds<'l> {
+    /// From the list number `first` of a ladder on, over so many clusters.
+    fn new(own: Option<QueryLadder<'l>>, first: usize, clusters: u32) -> Self {
         let ladder = own.map(|own| own.ladder);
         let ranks = ladder.map_or(&[][..], |ladder| ladder.ranks).iter();
-        let patience = |k: &u32| (StaleCodes::new(Goal::Nearest, *k as usize), false);
-        let size = ladder.and_then(|ladder| ladder.sizes.get(rung).copied());
+        let patience = |k: &u32| (StaleCodes::new(Goal::Nearest, *k as usize), 0);
+        let rest = ladder.and_then(|ladder| ladder.sizes.get(first..));
+        let rest = rest.unwrap_or_default();
+        let ranks_all = |size: &u32| ranked_for(*size as usize) >= clusters as usize;
+        let count = if rest.first().is_some_and(ranks_all) {
+            rest.len()
+        } else {
+            1
+        };
         Self {
-            size: size.unwrap_or(0) as usize,
+            first,
+            sizes: rest.get(..count).unwrap_or_default(),
+            ended: 0,
             ranks: ranks.map(patience).collect(),
         }
     }
 
-    /// Looks at the list after a cluster.
+    /// The longest list; none where nothing is noted.
+    fn longest(&self) -> Option<usize> {
+        self.sizes.last().map(|size| *size as usize)
+    }
+
+    /// Its number.
+    fn last_rung(&self) -> usize {
+        self.first + self.sizes.len().saturating_sub(1)
+    }
+
+    /// Looks at the candidates after a cluster.
     fn look(&mut self, candidates: &CandidateList) {
         for (patience, _) in &mut self.ranks {
             patience.look(candidates);
         }
     }
 
-    /// The place of a k whose scan ends here, or of any once clusters have come to an end.
-    fn next(&mut self, is_end: bool) -> Option<usize> {
-        let size = self.size;
+    /// Ends the lists of sizes that have ended for every k.
+    fn end_rungs(&mut self, ends: impl Fn(usize) -> bool) {
+        let rest = self.sizes.get(self.ended..).unwrap_or_default();
+        self.ended += rest.iter().take_while(|size| ends(**size as usize)).count();
+    }
+
+    /// The place of a k, and the number of a list whose scan ends here for it.
+    fn next(&mut self) -> Option<(usize, usize)> {
+        let (sizes, ended, first) = (self.sizes, self.ended, self.first);
         let mut ranks = self.ranks.iter_mut().enumerate();
-        ranks.find_map(|(rank, (patience, ended))| {
-            let ends = !*ended && (is_end || patience.ends_list(size));
-            *ended |= ends;
-            ends.then_some(rank)
+        ranks.find_map(|(rank, (patience, at))| {
+            let size = sizes.get(*at)?;
+            let ends = *at < ended || patience.ends_list(*size as usize);
+            ends.then(|| {
+                *at += 1;
+                (rank, first + *at - 1)
+            })
         })
     }
 }
@@ -360,5 +404,64 @@ fn centre_of(table: &ClusterTable, entry: &EntryScratch, node: NodeId) -> Centre
     match own.filter(|key| nodes(**key).contains(&node.0)) {
         Some(key) => table.centre(&entry.probe, cluster(*key), key_distance(*key)),
         None => table.centre_of(&entry.probe, table.cluster_of(node)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execution::Ladder;
+
+    fn ends_of(own: QueryLadder<'_>, first: usize) -> ScanEnds<'_> {
+        ScanEnds::new(Some(own), first, ranked_for(4) as u32)
+    }
+
+    fn all(ends: &mut ScanEnds<'_>) -> Vec<(usize, usize)> {
+        std::iter::from_fn(|| ends.next()).collect()
+    }
+
+    #[test]
+    fn lists_that_rank_every_cluster_end_on_the_way_of_the_longest() {
+        let ladder = Ladder {
+            sizes: &[2, 3, 4, 6, 9],
+            ranks: &[1, 10],
+            truth: &[],
+            each: 0,
+            places: &[],
+            eligible: &[],
+            exact_up_to: 10,
+            lift: None,
+        };
+        let own = QueryLadder {
+            ladder: &ladder,
+            query: 0,
+        };
+        let mut short = ends_of(own, 1);
+        assert_eq!((short.longest(), short.last_rung()), (Some(3), 1));
+        short.end_rungs(|_| true);
+        assert_eq!(all(&mut short), [(0, 1), (1, 1)]);
+        let mut long = ends_of(own, 2);
+        assert_eq!((long.longest(), long.last_rung()), (Some(9), 4));
+        assert!(all(&mut long).is_empty());
+        long.end_rungs(|size| size <= 6);
+        assert_eq!(all(&mut long), [(0, 2), (0, 3), (1, 2), (1, 3)]);
+        long.end_rungs(|size| size <= 6);
+        assert!(all(&mut long).is_empty());
+        long.end_rungs(|_| true);
+        assert_eq!(all(&mut long), [(0, 4), (1, 4)]);
+        assert_eq!(ScanEnds::new(None, 0, 1).longest(), None);
+    }
+
+    #[test]
+    fn a_list_ends_where_as_many_clusters_brought_nothing_nearer() {
+        let mut patience = StaleCodes::new(Goal::Nearest, 1);
+        let mut candidates = CandidateList::default();
+        candidates.reset(4, 0);
+        candidates.insert(NodeId(7), 1.0);
+        for stale in 0..4 {
+            patience.look(&candidates);
+            let ends = [1, 2, 3].map(|size| patience.ends_list(size));
+            assert_eq!(ends, [stale > 1, stale > 2, stale > 3]);
+        }
     }
 }
