@@ -193,14 +193,17 @@ fn a_new_calibration_is_stored_in_one_step_and_nothing_else_changes() {
 
 #[test]
 fn what_a_query_notes_of_lists_is_what_searches_with_them_find() {
-    let (base, queries) = rows(300);
-    let asked = Queries::new(&queries.bytes, queries.shape);
-    for (preset, form) in [
-        (Preset::default(), "resident"),
-        (Preset::default(), "clustered"),
-        (Preset::default(), "on-disk"),
-        (Preset::DiskAnn, "diskann"),
+    let plain = rows(300);
+    // No f16 holds these, so that records of clusters hold fine codes.
+    let fine = (times(&plain.0, 1.001), times(&plain.1, 1.001));
+    for (preset, form, (base, queries)) in [
+        (Preset::default(), "resident", &plain),
+        (Preset::default(), "clustered", &plain),
+        (Preset::default(), "clustered", &fine),
+        (Preset::default(), "on-disk", &plain),
+        (Preset::DiskAnn, "diskann", &plain),
     ] {
+        let asked = Queries::new(&queries.bytes, queries.shape);
         let dir = tempfile::tempdir().unwrap();
         let form = (preset == Preset::default()).then(|| form.to_owned());
         let options = options(preset, 1).with_form(form.clone());
@@ -466,6 +469,17 @@ fn parts(queries: &Rows, each: usize) -> impl Iterator<Item = Rows> {
         bytes: bytes.to_vec(),
         shape: queries.shape,
     })
+}
+
+/// The same rows, so many times as long.
+fn times(base: &Rows, factor: f64) -> Rows {
+    let rows = 0..base.count();
+    let values = rows.flat_map(|row| base.values(row));
+    let bytes = values.flat_map(|value| ((value * factor) as f32).to_le_bytes());
+    Rows {
+        bytes: bytes.collect(),
+        shape: base.shape,
+    }
 }
 
 /// The same rows, each so many times as long: from once to twice.

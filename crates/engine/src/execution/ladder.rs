@@ -62,6 +62,9 @@ pub(crate) struct LadderNote {
 /// Slots of the filter of true neighbours.
 const FILTER_BITS: u32 = 1 << 13;
 
+/// Candidates whose errors are remembered: many lists and numbers of neighbours ask for the same.
+const ERROR_SLOTS: usize = 1 << 13;
+
 /// The notes of a query, and the truth that they are about.
 #[derive(Debug, Default)]
 pub(super) struct LadderNotes {
@@ -72,10 +75,14 @@ pub(super) struct LadderNotes {
     truth: Vec<(NodeId, u32)>,
     /// Slots that hold one.
     filter: Vec<u64>,
+    /// Errors of estimates, by the last bits of their nodes.
+    errors: Vec<(NodeId, f32)>,
     /// Candidates whose bounds count: estimate, half width, node.
     near: Vec<Near>,
     ends: Vec<f32>,
+    /// Pages of vectors, and of fine codes, that would be read.
     pages: Vec<u32>,
+    coded: Vec<u32>,
     /// Places of true neighbours that bounds leave.
     kept: Vec<u32>,
 }
@@ -130,6 +137,8 @@ impl LadderNotes {
         let Some(ladder) = ladder else {
             return;
         };
+        self.errors.clear();
+        self.errors.resize(ERROR_SLOTS, (NodeId(u32::MAX), 0.0));
         self.filter.clear();
         self.filter.resize(FILTER_BITS as usize / 64, 0);
         for (place, node) in (0..).zip(ladder.truth()) {
@@ -154,6 +163,32 @@ impl LadderNotes {
             .binary_search_by_key(&node, |(own, _)| *own)
             .ok()?;
         self.truth.get(at).map(|(_, place)| *place)
+    }
+
+    /// By how much the estimate of a candidate is off: for one query always the same.
+    fn error_of(&mut self, node: NodeId, find: impl FnOnce() -> f32) -> f32 {
+        let Some(slot) = self.errors.get_mut(node.index() % ERROR_SLOTS) else {
+            return find();
+        };
+        if slot.0 != node {
+            *slot = (node, find());
+        }
+        slot.1
+    }
+
+    /// Leaves in `near` the candidates that begin up to a limit, and in `kept` the true neighbours
+    /// among them. Those in memory are kept where intervals so many times as wide are.
+    fn keep_up_to(&mut self, limit: f32, (far, eligible): (f32, u32)) {
+        self.near.retain(|one| {
+            let times = if one.is_cached { far } else { 1.0 };
+            let is_out = one.estimate - times * one.half > limit;
+            !is_out
+        });
+        let mut kept = std::mem::take(&mut self.kept);
+        kept.clear();
+        let places = self.near.iter().filter_map(|one| self.place_of(one.node));
+        kept.extend(places.filter(|place| *place < eligible));
+        self.kept = kept;
     }
 
     /// The `nth` smallest end of the intervals, from 0; infinite where there are fewer.
@@ -211,8 +246,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         let found = match self.parts.execution.refine.deviations() {
             Some(deviations) => {
                 let width = Self::widened(deviations, (list_size, k));
-                let kept = self.kept_by_bounds(&mut own, (list_size, k, eligible), width);
-                kept.map(|(found, pages)| (found, pages, u32::from(pages > 0)))
+                self.kept_by_bounds(&mut own, (list_size, k, eligible), width)
             }
             None => self.scored(&own, (k, eligible)),
         };
@@ -251,61 +285,109 @@ impl<C: PageCodec> Traversal<'_, C> {
     }
 
     /// Of the first true neighbours those that bounds of so many deviations would leave in a list,
-    /// and the pages that would be read for it.
+    /// with the pages and rounds of what would be read for it.
     fn kept_by_bounds(
         &self,
         own: &mut LadderNotes,
         (list_size, k, eligible): (u32, u32, u32),
         width: f32,
-    ) -> Option<(u32, u32)> {
+    ) -> Option<(u32, u32, u32)> {
         let limit = self.bound_listed(own, (list_size, k), width)?;
         let is_exact = self
             .query
             .ladder
             .is_some_and(|own| k <= own.ladder.exact_up_to);
-        let sure = if is_exact {
+        let reads_fine = self.reads_fine_codes();
+        let sure = if is_exact && !reads_fine {
             f32::NEG_INFINITY
         } else {
             own.nth_end(k as usize, |one| one.estimate - one.half)
         };
+        let far = (FAR_DEVIATIONS / width).max(1.0);
+        own.keep_up_to(limit, (far, eligible));
+        if reads_fine {
+            self.note_fine_reads(own, sure, (k, eligible, is_exact));
+        } else {
+            self.note_vectors(own, |_, one| one.estimate + one.half > sure);
+        }
+        let found = own.kept.len() + self.found_beside(own, eligible);
+        let reads = own.pages.len() + own.coded.len();
+        let pages = reads as u32 * self.parts.codec.map().geometry.span();
+        let rounds = u32::from(!own.pages.is_empty()) + u32::from(!own.coded.is_empty());
+        Some((found as u32, pages, rounds))
+    }
+
+    /// Leaves in `pages` those of the vectors of some of the candidates that are kept.
+    fn note_vectors(&self, own: &mut LadderNotes, are: impl Fn(&LadderNotes, &Near) -> bool) {
         let map = self.parts.codec.map();
         let mut pages = std::mem::take(&mut own.pages);
-        let mut kept = std::mem::take(&mut own.kept);
         pages.clear();
-        kept.clear();
-        let far = (FAR_DEVIATIONS / width).max(1.0);
-        for one in &own.near {
-            let half = if one.is_cached {
-                far * one.half
-            } else {
-                one.half
-            };
-            if one.estimate - half > limit {
-                continue;
-            }
-            let place = own.place_of(one.node).filter(|place| *place < eligible);
-            kept.extend(place);
-            if !one.is_cached && one.estimate + half > sure {
-                pages.push(map.vector_page_of(one.node).0);
-            }
+        let read = own.near.iter().filter(|one| !one.is_cached);
+        let read = read.filter(|one| are(own, one));
+        pages.extend(read.map(|one| map.vector_page_of(one.node).0));
+        sort_once(&mut pages);
+        own.pages = pages;
+    }
+
+    /// Leaves in `coded` the pages of fine codes that would be read, and in `pages` those of the
+    /// vectors after that: of what is undecided, and of answers that are to be exact. Next to codes
+    /// in memory fine ones hardly err, so they are taken to leave the true neighbours alone.
+    fn note_fine_reads(
+        &self,
+        own: &mut LadderNotes,
+        sure: f32,
+        (k, eligible, is_exact): (u32, u32, bool),
+    ) {
+        let map = self.parts.codec.map();
+        let is_sure = |one: &Near| one.estimate + one.half <= sure;
+        // What is sure has its fine code read to know who it is, where nothing else tells.
+        let passes_sure = is_exact || self.parts.identities.is_some();
+        let read = own.near.iter().filter(|one| !(passes_sure && is_sure(one)));
+        own.coded.clear();
+        own.coded.extend(read.map(|one| map.page_of(one.node).0));
+        sort_once(&mut own.coded);
+        if !is_exact {
+            own.pages.clear();
+            return;
         }
-        pages.sort_unstable();
-        pages.dedup();
-        let mut found = kept.len();
-        if self.parts.execution.harvest.is_all() {
-            kept.sort_unstable();
-            let others = own.truth.iter().filter(|(node, place)| {
-                let page = map.vector_page_of(*node);
-                *place < eligible
-                    && map.holds_vectors_alone(page)
-                    && pages.binary_search(&page.0).is_ok()
-                    && kept.binary_search(place).is_err()
-            });
-            found += others.count();
+        self.note_vectors(own, |_, one| !is_sure(one));
+        let sure_count = own.near.iter().filter(|one| is_sure(one)).count();
+        let open_count = own.near.len() - sure_count;
+        let answers = (k as usize).saturating_sub(sure_count).min(open_count);
+        if own.coded.len() + answers >= own.pages.len() {
+            own.coded.clear();
+            self.note_vectors(own, |_, _| true);
+        } else {
+            let is_true =
+                |own: &LadderNotes, node| own.place_of(node).is_some_and(|at| at < eligible);
+            self.note_vectors(own, |own, one| is_sure(one) || is_true(own, one.node));
         }
-        let count = pages.len() as u32;
-        (own.pages, own.kept) = (pages, kept);
-        Some((found as u32, count))
+    }
+
+    /// True neighbours beside those that are kept: on pages that are used whole.
+    fn found_beside(&self, own: &mut LadderNotes, eligible: u32) -> usize {
+        if !self.parts.execution.harvest.is_all() {
+            return 0;
+        }
+        let map = self.parts.codec.map();
+        own.kept.sort_unstable();
+        let is_read = |node: NodeId| {
+            let page = map.vector_page_of(node);
+            (map.holds_vectors_alone(page) && own.pages.binary_search(&page.0).is_ok())
+                || own.coded.binary_search(&map.page_of(node).0).is_ok()
+        };
+        let others = own.truth.iter().filter(|(node, place)| {
+            *place < eligible && is_read(*node) && own.kept.binary_search(place).is_err()
+        });
+        others.count()
+    }
+
+    /// By how much the estimate of a candidate is off, while it is gathered.
+    fn noted_error(&self, key: u64) -> f32 {
+        match self.parts.entry.clusters() {
+            Some(table) => self.error_in_scan(table, key),
+            None => self.gathered_error(key),
+        }
     }
 
     /// Leaves the candidates of a list that bounds may keep in `near`; the upper bound that
@@ -332,11 +414,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             if at >= k && estimate > reach {
                 break;
             }
-            let error = match self.parts.entry.clusters() {
-                Some(table) => self.scanned_error(table, *key),
-                None => self.gathered_error(*key),
-            };
-            let half = width * error;
+            let half = width * own.error_of(node, || self.noted_error(*key));
             widest = widest.max(half);
             own.near.push(Near {
                 estimate,
@@ -355,6 +433,11 @@ impl<C: PageCodec> Traversal<'_, C> {
         let last = k.min(own.near.len()).checked_sub(1)?;
         Some(own.nth_end(last, |one| one.estimate + one.half))
     }
+}
+
+fn sort_once(pages: &mut Vec<u32>) {
+    pages.sort_unstable();
+    pages.dedup();
 }
 
 /// Times that an interval is hardly ever wider than the widest of nearer candidates.

@@ -43,10 +43,9 @@ impl Index {
         };
         let execution = &version.manifest.spec.execution;
         let noting = match segment.shape.gathering() {
-            Gathering::InMemory => ListNoting::OnTheWay,
-            Gathering::Scanning if !segment.shape.codes.coded => ListNoting::OnTheWay,
+            Gathering::InMemory | Gathering::Scanning => ListNoting::OnTheWay,
             Gathering::Reading if execution.refine.is_inline() => ListNoting::OneByOne,
-            Gathering::Scanning | Gathering::Reading => return None,
+            Gathering::Reading => return None,
         };
         let is_told = version.dead_count() == 0 && execution.stop.slack(1, 1) == f32::INFINITY;
         is_told.then_some(noting)
