@@ -10,7 +10,7 @@ use std::ops::Range;
 use pageway_types::{Progress, Quiet};
 
 use super::level::{NotedMisses, times_missed};
-use super::measure::{EXACT_RANKS, first_look};
+use super::measure::{EXACT_RANKS, MOST_AT_ONCE, first_look};
 use super::questions::CalibrationPlan;
 use crate::calibration::{
     Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Misses, pool_ranks,
@@ -34,6 +34,10 @@ const PASSES: [(usize, u64); 3] = [(12, 2), (3, 1), (1, 1)];
 const PAID_ROWS: (u64, u64) = (60_000, 150_000);
 /// Where each list is a search of its own they may cost so many times as much.
 const ONE_BY_ONE: u64 = 2;
+
+/// Notes of a query on average, at most, and the bytes of one.
+pub(super) const NOTES: u64 = 170;
+pub(super) const NOTE_BYTES: u64 = size_of::<(usize, LadderNote)>() as u64;
 
 /// Of the lists with less recall than this a curve keeps one.
 const TOO_LITTLE: f32 = 0.76;
@@ -209,7 +213,18 @@ impl<'c> Climb<'c> {
         ranks: &[u32],
         progress: &dyn Progress,
     ) -> Result<()> {
-        let Some(k) = ranks.last().filter(|_| !places.is_empty()).copied() else {
+        let mut all = places.chunks(MOST_AT_ONCE);
+        all.try_for_each(|places| self.search_some(places, sizes.clone(), ranks, progress))
+    }
+
+    fn search_some(
+        &mut self,
+        places: &[usize],
+        sizes: Range<usize>,
+        ranks: &[u32],
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let Some(k) = ranks.last().copied() else {
             return Ok(());
         };
         let (rows, held_out) = self.plan.queries(places);
@@ -244,6 +259,8 @@ impl<'c> Climb<'c> {
             let size = first + note.size;
             Some((*places.get(query)?, LadderNote { size, ..note }))
         };
+        let count = found.notes.iter().map(Vec::len).sum();
+        self.notes.reserve_exact(count);
         let notes = found.notes.into_iter().flatten();
         self.notes.extend(notes.filter_map(own));
         Ok(())

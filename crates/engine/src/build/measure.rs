@@ -11,6 +11,7 @@ use super::level::{NotedMisses, times_missed};
 use super::questions::CalibrationPlan;
 use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, Misses};
 use crate::error::Result;
+use crate::execution::QueryStats;
 use crate::index::Index;
 use crate::options::{Answers, Effort, Queries, SearchOptions};
 use crate::truth::{Found, Truth, recall, recall_p5};
@@ -26,6 +27,8 @@ const QUERIES: f32 = 500.0;
 const LEAST_QUERIES: f32 = 40.0;
 /// If a point would cost more than so many times the usual, it has fewer queries, down to half.
 const DEAREST: f32 = 4.0;
+/// Queries whose rows are copied to be searched for at once, at most.
+pub(super) const MOST_AT_ONCE: usize = 128;
 /// Answers of a point at most, and the bytes of one.
 pub(super) const MAX_ANSWERS: usize = 100_000;
 pub(super) const ANSWER_BYTES: u64 = 40;
@@ -116,6 +119,16 @@ fn search_lists(
 pub(super) fn first_look(k: u32) -> u32 {
     let (share, least) = FIRST_LOOK;
     (k / share).max(least)
+}
+
+/// Queries for `k` neighbours that a point has, at most.
+fn most_queries(k: u32) -> usize {
+    (MAX_ANSWERS / k as usize).max(1)
+}
+
+/// Those of them that are searched for at once: their answers are held together.
+fn at_once(k: u32) -> usize {
+    most_queries(k).min(MOST_AT_ONCE)
 }
 
 /// The list that is measured next.
@@ -210,12 +223,17 @@ impl Measuring<'_> {
             ..SearchOptions::default()
         };
         let places: Vec<usize> = (0..self.plan.truth.query_count()).collect();
-        let (rows, held_out) = self.plan.queries(&places);
-        let mut queries = Queries::new(&rows, self.index.shape());
-        queries.held_out = held_out.as_deref();
-        let own =
-            self.index
-                .dimensions(&queries, &options, (first, self.plan.lift), self.progress)?;
+        let mut own = Vec::with_capacity(places.len());
+        for places in places.chunks(at_once(self.k)) {
+            let (rows, held_out) = self.plan.queries(places);
+            let mut queries = Queries::new(&rows, self.index.shape());
+            queries.held_out = held_out.as_deref();
+            let told = (first, self.plan.lift);
+            own.extend(
+                self.index
+                    .dimensions(&queries, &options, told, self.progress)?,
+            );
+        }
         self.searched.sort_by_key(|(size, ..)| *size);
         let missed = |(_, places, recalls): &(u32, Vec<usize>, Vec<f64>)| -> Vec<(usize, f64)> {
             let pairs = places.iter().zip(recalls);
@@ -304,14 +322,19 @@ impl Measuring<'_> {
             return Ok(None);
         }
         let places = self.places(list_size);
-        let (rows, held_out) = self.plan.queries(&places);
-        let mut queries = Queries::new(&rows, self.index.shape());
-        queries.held_out = held_out.as_deref();
-        let answers = self
-            .index
-            .search_below_k(&queries, &options, list_size, self.progress)?;
-        self.beam = answers.settings.beam;
-        self.judge(&answers, &places, list_size).map(Some)
+        let (mut recalls, mut stats) = (Vec::with_capacity(places.len()), Vec::new());
+        for places in places.chunks(at_once(self.k)) {
+            let (rows, held_out) = self.plan.queries(places);
+            let mut queries = Queries::new(&rows, self.index.shape());
+            queries.held_out = held_out.as_deref();
+            let answers =
+                self.index
+                    .search_below_k(&queries, &options, list_size, self.progress)?;
+            self.beam = answers.settings.beam;
+            recalls.extend(self.recalls(&answers, places)?);
+            stats.extend(answers.stats);
+        }
+        Ok(Some(self.judge((list_size, places), recalls, &stats)))
     }
 
     /// The queries that a point is measured with, evenly drawn from all.
@@ -325,28 +348,25 @@ impl Measuring<'_> {
         let affordable = budget / expanded.max(self.pages);
         let least = (QUERIES / (self.k as f32).sqrt()).max(LEAST_QUERIES);
         let least = least.min((DEAREST * affordable).max(LEAST_QUERIES / 2.0));
-        let most = (MAX_ANSWERS / self.k as usize).max(1);
-        let count = (affordable.max(least) as usize).min(most).min(all);
+        let count = affordable.max(least) as usize;
+        let count = count.min(most_queries(self.k)).min(all);
         (0..count).map(|at| at * all / count).collect()
     }
 
     fn judge(
         &mut self,
-        answers: &Answers,
-        places: &[usize],
-        list_size: u32,
-    ) -> Result<CalibrationRow> {
-        let recalls = self.recalls(answers, places)?;
+        (list_size, places): (u32, Vec<usize>),
+        recalls: Vec<f64>,
+        stats: &[QueryStats],
+    ) -> CalibrationRow {
         let n = recalls.len().max(1) as f64;
         let mean = recalls.iter().sum::<f64>() / n;
         let variance = recalls.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / n;
-        self.searched
-            .push((list_size, places.to_vec(), recalls.clone()));
-        let cost = |count: fn(&crate::QueryStats) -> u64| {
-            (answers.stats.iter().map(count).sum::<u64>() as f64 / n) as f32
+        let cost = |count: fn(&QueryStats) -> u64| {
+            (stats.iter().map(count).sum::<u64>() as f64 / n) as f32
         };
         (self.hops, self.pages) = (cost(|stats| stats.hops), cost(|stats| stats.pages));
-        Ok(CalibrationRow {
+        let row = CalibrationRow {
             list_size,
             queries: recalls.len() as u32,
             recall: mean as f32,
@@ -354,7 +374,9 @@ impl Measuring<'_> {
             recall_p5: recall_p5(&recalls).unwrap_or(0.0) as f32,
             pages: self.pages,
             rounds: cost(|stats| stats.rounds),
-        })
+        };
+        self.searched.push((list_size, places, recalls));
+        row
     }
 
     /// Recall of each query.
@@ -376,5 +398,20 @@ impl Measuring<'_> {
             recall(&found, &own, self.k as usize)
         };
         places.iter().zip(found).map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calibration::RANKS;
+
+    #[test]
+    fn no_more_answers_are_held_than_memory_is_counted_for() {
+        for k in RANKS {
+            let queries = at_once(k);
+            assert!((1..=MOST_AT_ONCE).contains(&queries), "{k}");
+            assert!(queries * k as usize <= MAX_ANSWERS, "{k}");
+        }
     }
 }

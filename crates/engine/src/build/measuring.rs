@@ -1,7 +1,8 @@
 //! Whether a build searches the finished index, for its recall and its hot nodes, and the memory of
 //! that.
 
-use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
+use super::climb::{NOTE_BYTES, NOTES};
+use super::measure::{ANSWER_BYTES, MAX_ANSWERS, MOST_AT_ONCE};
 use super::plan::BuildPlan;
 use super::stages::STAGE_BYTES;
 use crate::calibration::RANKS;
@@ -83,11 +84,13 @@ impl BuildPlan {
     pub(super) fn calibration_bytes(&self, queries: u32) -> u64 {
         let most = RANKS.into_iter().max().unwrap_or(1).min(self.node_count);
         let queries = u64::from(queries);
-        // Each row twice, its truth and the cost of its search; then the answers of some queries,
-        // or the notes of all, which are less.
+        // Each row, its truth and the cost of its search; rows that are searched for at once again,
+        // and the answers of some queries, or the notes of all.
         let neighbors = u64::from(most) + MOST_COPIES as u64;
-        let per_query = 2 * self.row_bytes() + neighbors * (4 + 4) + 200;
-        let answers = (queries * u64::from(most)).min(MAX_ANSWERS as u64);
-        STAGE_BYTES + queries * per_query + answers * ANSWER_BYTES
+        let per_query = self.row_bytes() + neighbors * (4 + 4) + 200;
+        let copied = queries.min(MOST_AT_ONCE as u64) * self.row_bytes();
+        let answers = (queries * u64::from(most)).min(MAX_ANSWERS as u64) * ANSWER_BYTES;
+        let notes = queries * NOTES * NOTE_BYTES;
+        STAGE_BYTES + queries * per_query + copied + answers.max(notes)
     }
 }
