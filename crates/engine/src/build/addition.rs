@@ -316,10 +316,7 @@ fn plan_of(
         sample_rows: sample_rows.min(rows.into()),
         parts: None,
         graph: GraphPlan::Whole,
-        threads: BuildThreads {
-            working: limits.threads.max(1),
-            planned: limits.threads.max(1),
-        },
+        threads: BuildThreads::of(limits.threads.max(1), limits.threads.max(1)),
         passed_over: None,
     };
     plan.fit(resident, &options)?;

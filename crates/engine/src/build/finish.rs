@@ -18,6 +18,7 @@ use crate::memory::MemoryWish;
 use crate::options::{OpenOptions, Queries};
 use crate::plan::{Extent, least_memory};
 use crate::resolve::{self, Source};
+use crate::threads::thread_pool;
 
 /// Bytes per node while nodes are listed breadth-first: the order, and a bit.
 const ORDER_BYTES: u64 = 5;
@@ -112,11 +113,15 @@ impl Pipeline<'_> {
     ) -> Result<Calibration> {
         let queries = self.plan.queries(self.options)?;
         let index = self.open(manifest, self.plan.calibration_bytes(queries))?;
+        // Memory of other stages may hold fewer threads.
+        let asked = self.plan.threads.asked;
+        let is_short = asked > self.pool.current_num_threads();
+        let own = is_short.then(|| thread_pool(asked)).transpose()?;
         let plan = calibrate::plan(
             self.input,
             (self.options, queries),
             (&index, held_out),
-            (self.pool, self.progress),
+            (own.as_ref().unwrap_or(self.pool), self.progress),
         )?;
         measure::calibrate(&index, &plan, self.progress)
     }

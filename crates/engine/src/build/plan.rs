@@ -81,10 +81,23 @@ impl BuildKind {
 /// Threads of a build.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BuildThreads {
+    /// Threads that were asked for: searches share their memory, so that all of them may.
+    pub(super) asked: usize,
     /// Threads that work.
     pub(super) working: usize,
     /// Threads whose memory is planned for; sample, parts and shards depend on their number.
     pub(super) planned: usize,
+}
+
+impl BuildThreads {
+    /// All that were asked for, and the memory of so many.
+    pub(super) const fn of(asked: usize, planned: usize) -> Self {
+        Self {
+            asked,
+            working: asked,
+            planned,
+        }
+    }
 }
 
 /// What a build will do.
@@ -167,10 +180,7 @@ impl BuildPlan {
                 sample_rows: SAMPLE_ROWS.min(cut.rows().into()),
                 parts: None,
                 graph: GraphPlan::Whole,
-                threads: BuildThreads {
-                    working,
-                    planned: working.max(PLANNED_THREADS),
-                },
+                threads: BuildThreads::of(working, working.max(PLANNED_THREADS)),
                 passed_over: None,
             };
             // Rows that are narrowed are copied.
