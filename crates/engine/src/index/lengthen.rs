@@ -166,9 +166,9 @@ pub(super) fn allowed(options: &SearchOptions) -> f32 {
 impl Index {
     /// The lists with which a sample gets its recall, and its answers by the list to compare with,
     /// which include the costs of all searches. `found` are its answers by lists for so many
-    /// misses. If memory has no lists that find enough, the longest that were tried stay; lists with
-    /// the usual margin shrink where the sample misses less than it may for sure, and so that the
-    /// others, of which it is a share, miss what its own answers do not.
+    /// misses. If memory has no lists that find enough, the longest that were tried stay; where the
+    /// sample misses less than it may for sure, lists with the usual margin shrink by half of
+    /// that, since the list to compare with misses some itself.
     ///
     /// Searches for the sample with the list to compare with, with the usual margin if those lists
     /// miss too much, and again for each lengthening.
@@ -176,7 +176,7 @@ impl Index {
         &self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
-        (shortest, found, share): (Misses, Searched, f32),
+        (shortest, found): (Misses, Searched),
         watch: Watch<'_>,
     ) -> Result<(SampledLists, Searched)> {
         let search = |lists| self.search_lists(place, (options, lists), watch);
@@ -192,18 +192,13 @@ impl Index {
         let mut closest = search(SampledLists::Sized(own.reference))?;
         closest.0.add_costs(&found.0);
         let mut last = found.0;
-        let surely = |(missed, error): (f32, f32)| (missed + SURE * error) * (1.0 - share);
-        let first = mean_missed(&last, &closest.0);
-        if !is_usual && surely(first) <= allowed(options) {
-            return Ok((SampledLists::Calibrated(shortest), closest));
-        }
-        if !is_usual && first.0 > allowed(options) {
+        if !is_usual && mean_missed(&last, &closest.0).0 > allowed(options) {
             last = search(own.lists)?.0;
             closest.0.add_costs(&last);
         }
         loop {
-            let missed = mean_missed(&last, &closest.0);
-            match own.compare(place, options, (missed.0, last.settings.list_size)) {
+            let (missed, error) = mean_missed(&last, &closest.0);
+            match own.compare(place, options, (missed, last.settings.list_size)) {
                 Compared::Longer => {
                     last = search(own.lists)?.0;
                     closest.0.add_costs(&last);
@@ -214,7 +209,8 @@ impl Index {
                     closest = other;
                 }
                 Compared::Enough => {
-                    own.shorten(place, options, surely(missed));
+                    let surely = missed + SURE * error;
+                    own.shorten(place, options, (surely * allowed(options)).sqrt());
                     return Ok((own.lists, closest));
                 }
             }

@@ -185,14 +185,13 @@ impl Index {
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let count = queries.rows.len() / queries.shape.row_bytes();
         let (sample, others) = parted(count);
-        let share = sample.len() as f32 / count as f32;
         let mut whole = Whole {
             answers: Answers::none(count, version.places(options)),
             ..Whole::default()
         };
         let sample = QuerySubset::of(queries, &sample);
         let place = (version, &sample.queries(queries));
-        let (told, found) = self.search_sample(place, options, (known, share), watch)?;
+        let (told, found) = self.search_sample(place, options, known, watch)?;
         whole.take(&sample, found);
         let copied = (COPIED_BYTES / queries.shape.row_bytes()).max(LEAST_QUERIES);
         for others in others.chunks(copied) {
@@ -211,13 +210,12 @@ impl Index {
     }
 
     /// What queries are told to be of which these are a sample, and the answers of the sample, or
-    /// of more neighbours than are wanted. `known` says how queries for so many lay; the sample is
-    /// a share of the call.
+    /// of more neighbours than are wanted. `known` says how queries for so many lay.
     fn search_sample(
         &self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
-        (known, share): (&Likeness, f32),
+        known: &Likeness,
         watch: Watch<'_>,
     ) -> Result<(SampleSays, (Answers, Vec<Outcomes>))> {
         let few = options.k < LEAST_NEIGHBORS;
@@ -250,7 +248,7 @@ impl Index {
         if !told.is_unlike {
             return Ok((told, found));
         }
-        let (lists, found) = self.lengthen(place, options, (misses, found, share), watch)?;
+        let (lists, found) = self.lengthen(place, options, (misses, found), watch)?;
         Ok((SampleSays { lists, ..told }, found))
     }
 
