@@ -283,23 +283,26 @@ fn project_lines_back<L: Line>(
             *place = value;
         }
         for (out, pair) in out.chunks_mut(2).zip(tile.chunks_exact(width)) {
-            for (half, out) in out.iter_mut().enumerate() {
-                *out += multiply(pair, half, &columns);
+            for (out, sum) in out.iter_mut().zip(multiply(pair, &columns)) {
+                *out += sum;
             }
         }
     }
 }
 
-/// The values of one row of a pair, each times that of its column.
+/// The values of either row of a pair, each times that of its column.
 #[inline]
-fn multiply<L: Line>(pair: &[L], half: usize, columns: &[[f32; LINE_COLUMNS]]) -> f32 {
-    let mut sums = [0.0; LINE_COLUMNS];
+fn multiply<L: Line>(pair: &[L], columns: &[[f32; LINE_COLUMNS]]) -> [f32; 2] {
+    let mut sums = [[0.0; LINE_COLUMNS]; 2];
     for (line, columns) in pair.iter().zip(columns) {
-        for ((sum, values), column) in sums.iter_mut().zip(line.pairs()).zip(columns) {
-            *sum += f32::from(values[half]) * column;
+        let pairs = line.pairs();
+        for (half, sums) in sums.iter_mut().enumerate() {
+            for ((sum, values), column) in sums.iter_mut().zip(&pairs).zip(columns) {
+                *sum += f32::from(values[half]) * column;
+            }
         }
     }
-    sums.iter().sum()
+    sums.map(|own| own.iter().sum())
 }
 
 /// Lines per pair of the tiles that so many columns make.
