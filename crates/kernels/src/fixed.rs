@@ -45,8 +45,6 @@ pub(crate) trait Line: Copy {
     const ZERO: Self;
 
     fn pairs(&self) -> [[i16; 2]; LINE_COLUMNS];
-
-    fn set(&mut self, column: usize, half: usize, integer: i16);
 }
 
 /// A line of wide columns.
@@ -66,10 +64,6 @@ impl Line for WideLine {
     fn pairs(&self) -> [[i16; 2]; LINE_COLUMNS] {
         self.0
     }
-
-    fn set(&mut self, column: usize, half: usize, integer: i16) {
-        self.0[column][half] = integer;
-    }
 }
 
 impl Line for NarrowLine {
@@ -78,10 +72,6 @@ impl Line for NarrowLine {
     #[inline(always)]
     fn pairs(&self) -> [[i16; 2]; LINE_COLUMNS] {
         self.0.map(|pair| pair.map(i16::from))
-    }
-
-    fn set(&mut self, column: usize, half: usize, integer: i16) {
-        self.0[column][half] = integer as i8;
     }
 }
 
@@ -211,12 +201,12 @@ impl FixedMatrix {
         match column.checked_sub(self.wide()) {
             None => {
                 let (line, at, half) = place((row, column), (self.rows, self.wide()));
-                self.wide[line].set(at, half, integer.max(-i16::MAX));
+                self.wide[line].0[at][half] = integer.max(-i16::MAX);
             }
             Some(column) => {
                 let (line, at, half) = place((row, column), (self.rows, self.scales.len()));
                 let most = i16::from(i8::MAX);
-                self.narrow[line].set(at, half, integer.clamp(-most, most));
+                self.narrow[line].0[at][half] = integer.clamp(-most, most) as i8;
             }
         }
     }
@@ -255,15 +245,22 @@ const fn lines(rows: usize, columns: usize) -> usize {
 
 /// Line of a value among those of such columns, column in it, and which of its two rows.
 fn place((row, column): (usize, usize), (rows, columns): (usize, usize)) -> (usize, usize, usize) {
-    let (mut before, mut of_tile) = (0, column / LINE_COLUMNS);
-    let own = tiles(columns).find(|lines| {
-        let is_within = of_tile < *lines;
-        if !is_within {
-            (before, of_tile) = (before + lines, of_tile - lines);
+    let line = column / LINE_COLUMNS;
+    let full = lines(1, columns) / TILE_LINES * TILE_LINES;
+    let (mut before, mut of_tile, mut width) = (full, line.saturating_sub(full), TILE_LINES);
+    if line < full {
+        (before, of_tile) = (line / TILE_LINES * TILE_LINES, line % TILE_LINES);
+    } else {
+        // The last tiles, each half as wide as the one before.
+        for own in tiles(columns).skip(full / TILE_LINES) {
+            width = own;
+            if of_tile < own {
+                break;
+            }
+            (before, of_tile) = (before + own, of_tile - own);
         }
-        is_within
-    });
-    let line = before * rows.div_ceil(2) + row / 2 * own.unwrap_or(0) + of_tile;
+    }
+    let line = before * rows.div_ceil(2) + row / 2 * width + of_tile;
     (line, column % LINE_COLUMNS, row % 2)
 }
 

@@ -303,7 +303,7 @@ impl Reader<'_> {
         (0..count).map(|_| self.value()).collect()
     }
 
-    /// A matrix with narrow columns; the bytes are there.
+    /// A matrix with narrow columns: all that is left, which is as much as it takes.
     fn matrix(&mut self, (rows, columns): (usize, usize)) -> Result<FixedMatrix, QuantError> {
         let wide = Frame::wide_axes(rows, columns);
         field("narrow axes", (columns - wide) as u32, |found| {
@@ -316,23 +316,15 @@ impl Reader<'_> {
             })?;
             scales.push(scale);
         }
-        let mut integers = Vec::with_capacity(rows * columns);
-        for _ in 0..rows {
-            for _ in 0..wide {
-                let integer = i16::from_le_bytes(self.bytes()?);
-                integers.push(symmetric(integer, i16::MIN)?);
-            }
-            for _ in &scales {
-                let [byte] = self.bytes()?;
-                let integer = i16::from(byte.cast_signed());
-                integers.push(symmetric(integer, i16::from(i8::MIN))?);
-            }
+        let row_bytes = columns + wide;
+        let own = std::mem::take(&mut self.rest);
+        let all = own.chunks_exact(row_bytes).map(|row| integers(row, wide));
+        for (mut wide, mut narrow) in all.clone() {
+            wide.try_for_each(|own| symmetric(own, i16::MIN))?;
+            narrow.try_for_each(|own| symmetric(own, i16::from(i8::MIN)))?;
         }
-        Ok(FixedMatrix::from_integers(
-            (rows, columns),
-            scales,
-            integers,
-        ))
+        let all = all.flat_map(|(wide, narrow)| wide.chain(narrow));
+        Ok(FixedMatrix::from_integers((rows, columns), scales, all))
     }
 
     /// Refuses any number of bytes left but this one.
@@ -347,11 +339,21 @@ impl Reader<'_> {
     }
 }
 
+/// The wide and the narrow integers of a row.
+fn integers(row: &[u8], wide: usize) -> (impl Iterator<Item = i16>, impl Iterator<Item = i16>) {
+    let (wide, narrow) = row.split_at((wide * size_of::<i16>()).min(row.len()));
+    let (wide, _) = wide.as_chunks();
+    (
+        wide.iter().map(|own| i16::from_le_bytes(*own)),
+        narrow.iter().map(|own| i16::from(own.cast_signed())),
+    )
+}
+
 /// Refuses the one integer that has no opposite.
-fn symmetric(integer: i16, least: i16) -> Result<i16, QuantError> {
+fn symmetric(integer: i16, least: i16) -> Result<(), QuantError> {
     let found = u32::from(integer.cast_unsigned());
     field("value of an axis", found, |_| {
-        (integer > least).then_some(integer)
+        (integer > least).then_some(())
     })
 }
 
