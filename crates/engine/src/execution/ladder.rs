@@ -63,7 +63,7 @@ pub(crate) struct LadderNote {
 const FILTER_BITS: u32 = 1 << 13;
 
 /// Candidates whose errors are remembered: many lists and numbers of neighbours ask for the same.
-const ERROR_SLOTS: usize = 1 << 13;
+const ERROR_SLOTS: usize = 1 << 12;
 
 /// The notes of a query, and the truth that they are about.
 #[derive(Debug, Default)]
