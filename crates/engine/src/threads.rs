@@ -1,5 +1,8 @@
 //! Threads of our own: how many, and pools of them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 use crate::error::{Error, ErrorKind, Result};
 
 /// Threads for each core beyond which more of them help nobody: what waits for the disk is had by
@@ -39,6 +42,42 @@ pub fn thread_pool(threads: usize) -> Result<rayon::ThreadPool> {
                 format!("{threads} threads cannot be started: {error}"),
             )
         })
+}
+
+/// Calls `make` for each item, on up to `most` threads; results in the order of items.
+pub(crate) fn each_at_once<T: Sync, R: Send>(
+    most: usize,
+    items: &[T],
+    make: &(dyn Fn(&T) -> R + Sync),
+) -> Vec<R> {
+    let threads = most.min(items.len());
+    if threads <= 1 {
+        return items.iter().map(make).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut made = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(at) else {
+                return made;
+            };
+            made.push((at, make(item)));
+        }
+    };
+    let mut all = thread::scope(|scope| {
+        // If the system gives no more threads, the others do the work.
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (1..threads).filter_map(spawn).collect();
+        let mut all = work();
+        for other in others {
+            let own = other.join();
+            all.extend(own.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    });
+    all.sort_unstable_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, made)| made).collect()
 }
 
 #[cfg(test)]

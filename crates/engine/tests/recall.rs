@@ -6,16 +6,20 @@ mod common;
 use common::Rows;
 use pageway::{
     BuildOptions, CalibrateOptions, Durability, Effort, ElementType, ErrorKind, Filter, IdSet,
-    Index, Metric, NoProgress, OpenOptions, Preset, Queries, RANKS, SearchOptions, UpdateOptions,
-    Writer, verify,
+    Index, MemoryWish, Metric, NoProgress, OpenOptions, Preset, Queries, RANKS, SearchOptions,
+    UpdateOptions, Writer, verify,
 };
 
 const ROWS: usize = 3000;
 
 /// Rows of one source: those of an index, and others to ask for.
 fn rows(queries: usize) -> (Rows, Rows) {
-    let all = Rows::clustered(ROWS + queries, 24, ElementType::F32, 1);
-    let (base, others) = all.bytes.split_at(ROWS * all.shape.row_bytes());
+    split(ROWS, queries)
+}
+
+fn split(rows: usize, queries: usize) -> (Rows, Rows) {
+    let all = Rows::clustered(rows + queries, 24, ElementType::F32, 1);
+    let (base, others) = all.bytes.split_at(rows * all.shape.row_bytes());
     let of = |bytes: &[u8]| Rows {
         bytes: bytes.to_vec(),
         shape: all.shape,
@@ -391,7 +395,8 @@ fn rows_that_stand_for_queries_group_no_page() {
 /// ones once earlier ones told how long they have to be.
 #[test]
 fn queries_that_miss_more_than_rows_have_longer_lists() {
-    let (base, _) = rows(0);
+    let rows = 4 * ROWS;
+    let (base, _) = split(rows, 0);
     let base = lengthened(&base);
     let between = between(&base, 1024);
     let dir = tempfile::tempdir().unwrap();
@@ -404,9 +409,10 @@ fn queries_that_miss_more_than_rows_have_longer_lists() {
         .iter()
         .map(|own| recall(&open(), own, 10, 0.9).0)
         .collect();
-    let (together, _) = recall(&open(), &between, 10, 0.9);
+    let (together, list_size) = recall(&open(), &between, 10, 0.9);
     let at_first = mean(&at_first);
     assert!(together > at_first + 0.05, "{at_first} {together}");
+    assert!(list_size < rows as u32 / 4, "{list_size}");
     let index = open();
     let later: Vec<f64> = few
         .iter()
@@ -414,6 +420,56 @@ fn queries_that_miss_more_than_rows_have_longer_lists() {
         .collect();
     let later = mean(later.get(4..).unwrap());
     assert!(later > at_first + 0.05, "{at_first} {later}");
+}
+
+/// Walks of a design that reads each list pay more than a scan of so few rows.
+#[test]
+fn where_lists_cost_more_than_all_vectors_these_are_compared() {
+    let (base, like) = rows(512);
+    let noisy = noisy(&base, 512);
+    let dir = tempfile::tempdir().unwrap();
+    base.build(dir.path(), &options(Preset::DiskAnn, 1))
+        .unwrap();
+    let least = OpenOptions::default().with_memory(MemoryWish::Bytes(720_000));
+    let open = || Index::open(dir.path(), &least).unwrap();
+    let wish = SearchOptions::nearest(10).with_effort(Effort::Recall(0.95));
+    let search = |index: &Index, queries: &Rows, options: &SearchOptions| {
+        let queries = Queries::new(&queries.bytes, queries.shape);
+        index.search(&queries, options).unwrap()
+    };
+    let pages = |found: &pageway::Answers| {
+        let all: u64 = found.stats.iter().map(|own| own.pages).sum();
+        all as f64 / found.stats.len() as f64
+    };
+    let exact = search(&open(), &noisy, &wish.with_exact(true));
+    let (few, rest) = (
+        parts(&noisy, 100).next().unwrap(),
+        search(&open(), &noisy, &wish),
+    );
+    let (unlike, list_size) = (rest.unlike, rest.settings.list_size);
+    assert!(
+        unlike > 0.9 && list_size == ROWS as u32,
+        "{unlike} {list_size}"
+    );
+    assert!(rest.ids == exact.ids && rest.expected_recall == Some(1.0));
+    // What the first sample cost is counted.
+    let usual = pages(&search(&open(), &few, &wish));
+    assert!(pages(&rest) < usual / 2.0, "{} {usual}", pages(&rest));
+    assert!(pages(&rest) > pages(&exact));
+    // Queries like the rows walk.
+    let found = search(&open(), &like, &wish);
+    assert!(found.stats.iter().all(|own| own.hops > 0));
+    // One after the other, some are compared, so that others have lists that are long enough.
+    let index = open();
+    let all: Vec<_> = parts(&noisy, 1)
+        .map(|own| search(&index, &own, &wish))
+        .collect();
+    let compared = |(_, own): &(usize, &pageway::Answers)| own.settings.list_size == ROWS as u32;
+    let compared: Vec<_> = all.iter().enumerate().filter(compared).collect();
+    assert!((96..480).contains(&compared.len()), "{}", compared.len());
+    for (at, found) in compared {
+        assert!(exact.ids.get(10 * at..10 * at + 10) == Some(found.ids.as_slice()));
+    }
 }
 
 /// The queries of one call tell little, those of many as much as a sample.

@@ -2,15 +2,16 @@
 //! own take their lists from that.
 //!
 //! Answers tell for nothing whether queries lie as those of the calibration do. If not, each call
-//! is searched with a much longer list too, and gets its answers, until it is known how long lists
-//! have to be; from then on one query in many is, to see that it stays so.
+//! is searched with a much longer list too, or compared with all vectors where that costs no more,
+//! and gets its answers, until it is known how long lists have to be; from then on one query in many
+//! is, to see that it stays so.
 
 use std::sync::{Mutex, PoisonError};
 
 use pageway_store::PerProcess;
 
 use super::Version;
-use super::lengthen::{Compared, Lengthening, SURE, SampledLists, allowed, standard_error};
+use super::lengthen::{Compared, Lengthening, SURE, SampledLists, Told, allowed, standard_error};
 use super::sampled::recall_of;
 use crate::calibration::{Likeness, Marks};
 use crate::options::{Queries, SearchOptions};
@@ -24,6 +25,9 @@ const COMPARED: (u32, u32) = (32, 96);
 /// One query in so many is compared once lists are long enough, and tells how it lies after those
 /// that are judged first, where that is not for nothing.
 const ONE_IN: u32 = 64;
+/// Queries are compared with all vectors where that costs no more than so many of them: a long list
+/// costs about as much.
+const SCANNED: f64 = 8.0;
 
 /// What calls of one kind have in common: k, the bits of recall and of tolerance, and the beam.
 type CallKind = (u32, u32, u32, Option<u32>);
@@ -57,25 +61,16 @@ struct Sums {
     missed: f32,
     squares: f32,
     places: u64,
+    walked: f64,
     queries: u32,
-}
-
-/// What queries told that were compared with the same list.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct MissedMeans {
-    /// Share missed, and its standard error.
-    missed: f32,
-    error: f32,
-    /// Places of a list.
-    places: u32,
 }
 
 /// How a call is to be searched.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Advice {
     pub(super) lists: SampledLists,
-    /// Size of the list to compare with, if the call is to be compared.
-    pub(super) reference: Option<u32>,
+    /// What the call is to be compared with, if it is.
+    pub(super) reference: Option<SampledLists>,
     /// Whether queries are to tell how they lie where that is not for nothing.
     pub(super) tells: bool,
     pub(super) is_unlike: bool,
@@ -100,6 +95,8 @@ pub(super) struct QueryMarks<'t> {
     pub(super) recall: f32,
     /// Whether each query tells, or few do.
     pub(super) by_each: bool,
+    /// What a query cost.
+    pub(super) walked: f64,
 }
 
 impl EarlierCalls {
@@ -117,21 +114,21 @@ impl EarlierCalls {
         self.of_kind(options, |earlier| earlier.judge(version, options, told));
     }
 
-    /// Notes what a comparison that was advised told: the share that each query missed, and how
-    /// many places their lists had on average.
+    /// Notes what a comparison that was advised told: the share that each query missed, how many
+    /// places their lists had on average, and what a query cost.
     pub(super) fn compare(
         &self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
         advice: &Advice,
-        (missed, list_size): (impl Iterator<Item = f32>, u32),
+        (missed, list_size, walked): (impl Iterator<Item = f32>, u32, f64),
     ) {
         self.of_kind(options, |earlier| {
             let is_current = |own: &Lengthening| {
                 (own.lists, Some(own.reference)) == (advice.lists, advice.reference)
             };
             if earlier.lengthening.as_ref().is_some_and(is_current) {
-                earlier.compare(place, options, (missed, list_size));
+                earlier.compare(place, options, (missed, list_size, walked));
             }
         });
     }
@@ -181,9 +178,11 @@ impl Earlier {
             Some(true) | None => SampledLists::USUAL,
         };
         let is_compared = !self.is_enough || is_due(self.since_compared);
+        let compared =
+            lengthening.filter(|own| is_compared && own.lists != SampledLists::Exhaustive);
         Advice {
             lists: lengthening.map_or(usual, |own| own.lists),
-            reference: lengthening.filter(|_| is_compared).map(|own| own.reference),
+            reference: compared.map(|own| own.reference),
             tells: self.told < JUDGED.0 || is_due(self.since_told),
             is_unlike: self.unlike == Some(true),
         }
@@ -199,7 +198,8 @@ impl Earlier {
         let is_unlike = !told.known.includes(&self.marks, told.recall);
         self.marks.clear();
         if is_unlike && self.lengthening.is_none() {
-            self.lengthening = Lengthening::begin(version, options);
+            let scans = version.scan_cost(options, 1) <= SCANNED * told.walked;
+            self.lengthening = Lengthening::begin(version, options, scans);
         }
         self.unlike = Some(is_unlike);
     }
@@ -209,42 +209,44 @@ impl Earlier {
         &mut self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
-        (missed, list_size): (impl Iterator<Item = f32>, u32),
+        (missed, list_size, walked): (impl Iterator<Item = f32>, u32, f64),
     ) {
-        missed.for_each(|own| self.compared.add(own, list_size));
-        let means = self.compared.means(options);
-        let Some((means, own)) = means.zip(self.lengthening.as_mut()) else {
+        missed.for_each(|own| self.compared.add(own, (list_size, walked)));
+        let told = self.compared.means(options, place.0.scan_cost(options, 1));
+        let Some((told, own)) = told.zip(self.lengthening.as_mut()) else {
             return;
         };
         self.compared = Sums::default();
-        let next = own.compare(place, options, (means.missed, means.places));
-        self.is_enough = next == Compared::Enough;
+        self.is_enough = own.compare(place, options, &told) == Compared::Enough;
         if self.is_enough {
-            own.shorten(place, options, means.missed + SURE * means.error);
+            own.shorten(place, options, told.missed + SURE * told.error);
         }
     }
 }
 
 impl Sums {
-    /// Adds what a query missed with a list of so many places.
-    fn add(&mut self, missed: f32, list_size: u32) {
+    /// Adds what a query missed with a list of so many places, and what it cost.
+    fn add(&mut self, missed: f32, (list_size, walked): (u32, f64)) {
         self.missed += missed;
         self.squares += missed * missed;
         self.places += u64::from(list_size);
+        self.walked += walked;
         self.queries += 1;
     }
 
-    /// Means; `None` of too few queries to act on them.
-    fn means(&self, options: &SearchOptions) -> Option<MissedMeans> {
+    /// Means, where a look at all vectors costs so much; `None` of too few queries to act on them.
+    fn means(&self, options: &SearchOptions, scanned: f64) -> Option<Told> {
         let queries = self.queries.max(1) as f32;
         let missed = self.missed / queries;
         let (longer, enough) = COMPARED;
         let is_short = missed > allowed(options);
         let least = if is_short { longer } else { enough };
-        (self.queries >= least).then_some(MissedMeans {
+        (self.queries >= least).then_some(Told {
             missed,
             error: standard_error(missed, (self.squares, queries)),
-            places: (self.places / u64::from(self.queries.max(1))) as u32,
+            list_size: (self.places / u64::from(self.queries.max(1))) as u32,
+            walked: self.walked / f64::from(queries),
+            scanned,
         })
     }
 }
@@ -301,14 +303,16 @@ mod tests {
         let after = |missed: f32, queries: u32| {
             let mut sums = Sums::default();
             for _ in 0..queries {
-                sums.add(missed, 50);
+                sums.add(missed, (50, 700.0));
             }
-            sums.means(&options)
+            sums.means(&options, 9000.0)
         };
-        let means = |missed| MissedMeans {
+        let means = |missed| Told {
             missed,
             error: 0.0,
-            places: 50,
+            list_size: 50,
+            walked: 700.0,
+            scanned: 9000.0,
         };
         assert_eq!(after(0.5, 31), None);
         assert_eq!(after(0.5, 32), Some(means(0.5)));

@@ -12,9 +12,12 @@ use crate::execution::driver::Outcomes;
 use crate::execution::{Neighbor, QueryStats, Segment};
 use crate::options::{Answers, Queries, SearchOptions};
 use crate::source::kernels;
+use crate::threads::each_at_once;
 
 /// Results that are kept beyond the wanted ones before the worst are dropped, at least.
-const LEAST_KEPT: usize = 32;
+const LEAST_KEPT: usize = 8;
+/// Distances for which a thread is started, at least.
+const LEAST_OF_THREAD: usize = 1 << 16;
 
 impl Index {
     /// Compares every row that may be an answer, and the deltas.
@@ -24,16 +27,27 @@ impl Index {
         options: &SearchOptions,
         watch: Watch<'_>,
     ) -> Result<(Answers, Vec<Outcomes>)> {
-        let all: Vec<usize> = (0..queries.rows.len() / self.shape().row_bytes()).collect();
-        let mut answers = Answers::none(all.len(), version.places(options));
-        self.scan_vectors((version, queries), options, (&all, watch), &mut answers)?;
+        let mut answers = self.scan_segments((version, queries), options, watch)?;
         self.add_deltas(version, (queries, options), (&mut answers, &[]));
         Ok((answers, Vec::new()))
     }
 
+    /// Compares every row of segments that may be an answer.
+    pub(super) fn scan_segments(
+        &self,
+        (version, queries): (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        watch: Watch<'_>,
+    ) -> Result<Answers> {
+        let all: Vec<usize> = (0..queries.rows.len() / self.shape().row_bytes()).collect();
+        let mut answers = Answers::none(all.len(), version.places(options));
+        self.scan_vectors((version, queries), options, (&all, watch), &mut answers)?;
+        Ok(answers)
+    }
+
     /// Answers `chosen` of the queries by the vectors of all rows of segments that may be answers.
-    /// Holds twice k results for each of as many queries at a time as the memory of searches has
-    /// room for, one at least.
+    /// Holds twice k results in each thread for each of as many queries at a time as the memory of
+    /// searches has room for now, one at least.
     pub(super) fn scan_vectors(
         &self,
         (version, queries): (&Version, &Queries<'_>),
@@ -41,9 +55,17 @@ impl Index {
         (chosen, watch): (&[usize], Watch<'_>),
         answers: &mut Answers,
     ) -> Result<()> {
-        let each = 2 * (options.k as usize).max(LEAST_KEPT) * size_of::<Answer>();
-        let at_once = (version.for_searches() as usize / each).max(1);
-        for chosen in chosen.chunks(at_once) {
+        let nodes = version.node_count() as usize;
+        let worth = nodes.saturating_mul(chosen.len()) / LEAST_OF_THREAD;
+        let threads = self.threads_of(options).clamp(1, worth.max(1));
+        let each = held_bytes(options.k) * threads as u64;
+        let most = each.saturating_mul(chosen.len() as u64);
+        let patience = watch.patience();
+        let room = self
+            .pool
+            .room((each, most), (version.for_searches(), patience))?;
+        let at_once = room.as_ref().map_or(1, |room| room.bytes() / each).max(1);
+        for chosen in chosen.chunks(at_once as usize) {
             let scan = VectorScan {
                 version,
                 queries,
@@ -51,9 +73,21 @@ impl Index {
                 chosen,
                 row_bytes: self.shape().row_bytes(),
             };
-            scan.run(watch, answers)?;
+            scan.run((threads, watch), answers)?;
         }
         Ok(())
+    }
+}
+
+/// Bytes of the results that a thread holds for a query.
+fn held_bytes(k: u32) -> u64 {
+    2 * u64::from(k).max(LEAST_KEPT as u64) * size_of::<Answer>() as u64
+}
+
+impl Version {
+    /// Queries that are compared with all vectors at once, where no other search is under way.
+    pub(super) fn scanned_at_once(&self, k: u32) -> usize {
+        (self.for_searches() / held_bytes(k)).max(1) as usize
     }
 }
 
@@ -66,26 +100,50 @@ struct VectorScan<'s> {
     row_bytes: usize,
 }
 
+/// What a thread finds: the best of its nodes for each query, and what that cost.
+struct Found {
+    lists: Vec<Vec<Answer>>,
+    spent: Spent,
+}
+
 impl VectorScan<'_> {
-    fn run(&self, watch: Watch<'_>, answers: &mut Answers) -> Result<()> {
-        let manifest = &self.version.manifest;
-        let shape = manifest.spec.shape;
+    /// Each of several threads looks at a stretch of the nodes.
+    fn run(&self, (threads, watch): (usize, Watch<'_>), answers: &mut Answers) -> Result<()> {
+        let stretches = stretches(self.version.node_count(), threads);
+        let scan = |nodes: &Range<u32>| self.scan(nodes.clone(), watch);
+        let outcomes = each_at_once(threads, &stretches, &scan);
+        let mut whole = Found {
+            lists: vec![Vec::new(); self.chosen.len()],
+            spent: Spent::default(),
+        };
+        for found in outcomes {
+            let found = found?;
+            whole.spent.add(&found.spent);
+            for (own, more) in whole.lists.iter_mut().zip(found.lists) {
+                own.extend(more);
+            }
+        }
+        self.answer(whole, answers);
+        Ok(())
+    }
+
+    /// The best of the nodes of a stretch, numbered over all segments.
+    fn scan(&self, nodes: Range<u32>, watch: Watch<'_>) -> Result<Found> {
+        let shape = self.version.manifest.spec.shape;
         let distance = kernels()?.distance(shape.vectors().element, shape.metric);
         let radius = self.options.radius.unwrap_or(f32::INFINITY);
         let most = self.options.k as usize;
-        let rows: Vec<&[u8]> = self
-            .chosen
-            .iter()
-            .filter_map(|own| self.row(*own))
-            .collect();
-        let mut found: Vec<Vec<Answer>> = vec![Vec::new(); rows.len()];
+        let rows = self.chosen.iter().filter_map(|own| self.row(*own));
+        let rows: Vec<&[u8]> = rows.collect();
+        let mut found = vec![Vec::new(); rows.len()];
         // Rows beyond it are no answers: there are enough that are nearer.
         let mut farthest = vec![radius; rows.len()];
         let mut spent = Spent::default();
         for segment in &self.version.segments {
             let admits = |node: u32| self.admits(segment, node);
             let page_of = |node: u32| segment.vector_place(node).0;
-            for run in runs(segment.node_count(), admits, page_of) {
+            let own = |node: u32| node.saturating_sub(segment.base).min(segment.node_count());
+            for run in runs(own(nodes.start)..own(nodes.end), admits, page_of) {
                 spent.read(segment, &run);
                 segment.visit_vectors(run, &mut |node, vector| {
                     if !admits(node.0) {
@@ -120,9 +178,22 @@ impl VectorScan<'_> {
                 })?;
             }
         }
-        let page_bytes = u64::from(manifest.spec.layout.page_bytes);
+        for found in &mut found {
+            keep_best(found, most);
+        }
+        Ok(Found {
+            lists: found,
+            spent,
+        })
+    }
+
+    /// Puts what was found into the answers.
+    fn answer(&self, found: Found, answers: &mut Answers) {
+        let Found { lists, spent } = found;
+        let page_bytes = u64::from(self.version.manifest.spec.layout.page_bytes);
+        let most = self.options.k as usize;
         let fills = self.options.radius.is_none();
-        for (number, (query, mut found)) in (0u64..).zip(self.chosen.iter().zip(found)) {
+        for (number, (query, mut found)) in (0u64..).zip(self.chosen.iter().zip(lists)) {
             answers.truncated +=
                 usize::from(!fills && found.len() >= most && spent.scored > most as u64);
             keep_best(&mut found, most);
@@ -131,7 +202,6 @@ impl VectorScan<'_> {
                 spent.charge(stats, (number, self.chosen.len() as u64), page_bytes);
             }
         }
-        Ok(())
     }
 
     fn row(&self, query: usize) -> Option<&[u8]> {
@@ -165,6 +235,12 @@ struct Spent {
 }
 
 impl Spent {
+    fn add(&mut self, other: &Self) {
+        self.scored += other.scored;
+        self.reads += other.reads;
+        self.pages += other.pages;
+    }
+
     /// Counts the pages of a run of nodes.
     fn read(&mut self, segment: &Segment, run: &Range<u32>) {
         let (first, span) = segment.vector_place(run.start);
@@ -189,17 +265,23 @@ fn keep_best(found: &mut Vec<Answer>, most: usize) {
     found.truncate(most);
 }
 
+/// So many stretches of the nodes, about equally long.
+fn stretches(nodes: u32, count: usize) -> Vec<Range<u32>> {
+    let cut = |at: usize| (u64::from(nodes) * at as u64 / count.max(1) as u64) as u32;
+    (0..count.max(1)).map(|at| cut(at)..cut(at + 1)).collect()
+}
+
 /// Runs of nodes on adjacent pages that hold all matching nodes.
 fn runs(
-    nodes: u32,
+    nodes: Range<u32>,
     matches: impl Fn(u32) -> bool,
     page_of: impl Fn(u32) -> u64,
 ) -> impl Iterator<Item = Range<u32>> {
-    let mut next = 0;
+    let (mut next, end) = (nodes.start, nodes.end);
     std::iter::from_fn(move || {
-        let first = (next..nodes).find(|node| matches(*node))?;
+        let first = (next..end).find(|node| matches(*node))?;
         let (mut last, mut at) = (first, first + 1);
-        while at < nodes && page_of(at) <= page_of(last) + 1 {
+        while at < end && page_of(at) <= page_of(last) + 1 {
             if matches(at) {
                 last = at;
             }
@@ -215,11 +297,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn stretches_have_all_nodes() {
+        assert_eq!(stretches(10, 3), [0..3, 3..6, 6..10]);
+        assert_eq!(stretches(1, 2), [0..0, 0..1]);
+        assert_eq!(stretches(u32::MAX, 1), [0..u32::MAX]);
+    }
+
+    #[test]
     fn runs_hold_all_that_matches() {
         let matches = [3u32, 4, 17, 40, 999];
         let page_of = |node| u64::from(node / 10);
-        let found: Vec<_> = runs(1000, |node| matches.contains(&node), page_of).collect();
+        let found: Vec<_> = runs(0..1000, |node| matches.contains(&node), page_of).collect();
         assert_eq!(found, [3..18, 40..41, 999..1000]);
-        assert_eq!(runs(10, |_| false, page_of).count(), 0);
+        let part: Vec<_> = runs(5..41, |node| matches.contains(&node), page_of).collect();
+        assert_eq!(part, [17..18, 40..41]);
+        assert_eq!(runs(0..10, |_| false, page_of).count(), 0);
     }
 }

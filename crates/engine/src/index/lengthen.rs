@@ -1,10 +1,13 @@
-//! Lists for queries unlike those of the calibration. A sample is searched with a list that leaves
-//! out hardly anything; other lists grow until the sample misses no more of that than the asked
-//! recall allows, and the list to compare with is clearly longer than they are.
+//! Lists for queries unlike those of the calibration. A sample is compared with all vectors where
+//! that costs little beside the call, or searched with a list that leaves out hardly anything; other
+//! lists grow until the sample misses no more of that than the asked recall allows, and the list to
+//! compare with is clearly longer than they are. Where lists cost more than a look at all vectors,
+//! that is taken.
 
 use super::collect::Answer;
-use super::sampled::recall_of;
+use super::sampled::{Whole, recall_of, spread};
 use super::sizes::{MAX_LIST_SIZE, mean_list_size};
+use super::subset::QuerySubset;
 use super::watch::Watch;
 use super::{Index, Version};
 use crate::calibration::Misses;
@@ -29,8 +32,12 @@ const STEP: f32 = 1.1;
 /// Standard errors that lists which shrink are sure of.
 pub(super) const SURE: f32 = 2.0;
 /// Lists grow to so many times their usual size, or to so many places, whatever a sample misses:
-/// queries that resemble no row would search all of them.
+/// queries that resemble no row would search all of them. A look at all vectors may cost as many
+/// times what the usual lists do.
 const LONGEST: (u32, u32) = (16, 4 * LEAST);
+/// Share of what a call costs that queries of its sample may be compared with all vectors for, and
+/// such queries, at least.
+const COMPARED: (f64, usize) = (0.125, 32);
 
 /// The lists of the queries of a call.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -39,6 +46,8 @@ pub(super) enum SampledLists {
     Calibrated(Misses),
     /// All of one size, where the calibration has none as long.
     Sized(u32),
+    /// None: queries are compared with all vectors.
+    Exhaustive,
 }
 
 impl SampledLists {
@@ -50,12 +59,25 @@ impl SampledLists {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Lengthening {
     pub(super) lists: SampledLists,
-    /// Size of the list to compare with.
-    pub(super) reference: u32,
+    /// What they are compared with.
+    pub(super) reference: SampledLists,
     /// The next multiple of the calibrated misses.
     times: f32,
-    /// Longest list of one size; `None` before the usual one is known.
-    most: Option<u32>,
+    /// Longest list of one size, and what a query may cost; `None` before the usual ones are known.
+    most: Option<(u32, f64)>,
+}
+
+/// What a comparison told of lists.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Told {
+    /// Share of the closest rows that was missed, and its standard error.
+    pub(super) missed: f32,
+    pub(super) error: f32,
+    /// Places of a list, mean.
+    pub(super) list_size: u32,
+    /// What a query cost, and would by a look at all vectors.
+    pub(super) walked: f64,
+    pub(super) scanned: f64,
 }
 
 /// What a comparison asks for.
@@ -73,34 +95,53 @@ pub(super) enum Compared {
 type Searched = (Answers, Vec<Outcomes>);
 
 impl Lengthening {
-    /// The usual lists; `None` if memory holds none to compare with that is longer.
-    pub(super) fn begin(version: &Version, options: &SearchOptions) -> Option<Self> {
+    /// The usual lists, compared with all vectors or with a longer list; `None` if memory holds none.
+    pub(super) fn begin(version: &Version, options: &SearchOptions, scans: bool) -> Option<Self> {
+        let reference = if scans {
+            SampledLists::Exhaustive
+        } else {
+            SampledLists::Sized(reference(version, options)?)
+        };
         Some(Self {
             lists: SampledLists::USUAL,
-            reference: reference(version, options)?,
+            reference,
             times: TIMES.0,
             most: None,
         })
     }
 
-    /// Takes in what share of the closest rows lists missed that had so many places on average.
+    /// Takes in what a comparison told.
     pub(super) fn compare(
         &mut self,
         (version, queries): (&Version, &Queries<'_>),
         options: &SearchOptions,
-        (missed, list_size): (f32, u32),
+        told: &Told,
     ) -> Compared {
-        if missed > allowed(options) {
-            let next = self.longer((version, queries), options, list_size);
-            self.lists = next.unwrap_or(self.lists);
-            return next.map_or(Compared::Enough, |_| Compared::Longer);
+        let is_short = told.missed > allowed(options);
+        let least = if is_short { GROWTH } else { 1.0 };
+        if told.scanned <= told.walked * f64::from(least) {
+            self.lists = SampledLists::Exhaustive;
         }
-        let farther = list_size.saturating_mul(FARTHER);
-        let farther = longest_list(version, options, farther);
-        if self.lists == SampledLists::USUAL || farther <= self.reference {
+        if self.lists == SampledLists::Exhaustive {
             return Compared::Enough;
         }
-        self.reference = farther;
+        if is_short {
+            let next = self.longer((version, queries), options, told);
+            self.lists = next.unwrap_or(self.lists);
+            return match next {
+                None | Some(SampledLists::Exhaustive) => Compared::Enough,
+                Some(_) => Compared::Longer,
+            };
+        }
+        let SampledLists::Sized(reference) = self.reference else {
+            return Compared::Enough;
+        };
+        let farther = told.list_size.saturating_mul(FARTHER);
+        let farther = longest_list(version, options, farther);
+        if self.lists == SampledLists::USUAL || farther <= reference {
+            return Compared::Enough;
+        }
+        self.reference = SampledLists::Sized(farther);
         Compared::Farther
     }
 
@@ -131,17 +172,19 @@ impl Lengthening {
         }
     }
 
-    /// The next lists: those of the calibration for more misses, then of one size; `None` if memory
-    /// has none.
+    /// The next lists: those of the calibration for more misses, then of one size, then none; `None`
+    /// if memory has no longer ones, and a look at all vectors costs too much.
     fn longer(
         &mut self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
-        list_size: u32,
+        told: &Told,
     ) -> Option<SampledLists> {
         let (times, places) = LONGEST;
-        let most = list_size.saturating_mul(times).max(places);
-        let most = *self.most.get_or_insert(most);
+        let most = told.list_size.saturating_mul(times).max(places);
+        let (most, cost) = *self
+            .most
+            .get_or_insert((most, told.walked * f64::from(times)));
         if let SampledLists::Calibrated(misses) = self.lists {
             let own = calibrated_places(place, (options, misses));
             while self.times <= TIMES.1 {
@@ -152,9 +195,12 @@ impl Lengthening {
                 }
             }
         }
-        let wished = (list_size as f32 * GROWTH).ceil() as u32;
+        let wished = (told.list_size as f32 * GROWTH).ceil() as u32;
         let size = longest_list(place.0, options, wished.min(most));
-        (size > list_size).then_some(SampledLists::Sized(size))
+        if size > told.list_size {
+            return Some(SampledLists::Sized(size));
+        }
+        (told.scanned <= cost).then_some(SampledLists::Exhaustive)
     }
 }
 
@@ -164,24 +210,60 @@ pub(super) fn allowed(options: &SearchOptions) -> f32 {
 }
 
 impl Index {
-    /// The lists with which a sample gets its recall, and its answers by the list to compare with,
-    /// which include the costs of all searches. `found` are its answers by lists for so many
-    /// misses. If memory has no lists that find enough, the longest that were tried stay; where the
-    /// sample misses less than it may for sure, lists with the usual margin shrink by half of
-    /// that, since the list to compare with misses some itself.
+    /// The lists with which a sample of a call of so many queries gets its recall, and its answers
+    /// with the costs of all searches. `found` are its answers by lists for so many misses.
     ///
-    /// Searches for the sample with the list to compare with, with the usual margin if those lists
-    /// miss too much, and again for each lengthening.
+    /// As many of the sample as a small part of the call pays for are compared with all vectors; if
+    /// that is too few, all of it is compared with a longer list.
     pub(super) fn lengthen(
         &self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
         (shortest, found): (Misses, Searched),
-        watch: Watch<'_>,
+        (count, watch): (usize, Watch<'_>),
     ) -> Result<(SampledLists, Searched)> {
+        let (version, queries) = place;
+        let sample = found.0.stats.len();
+        let few = compared_with_all(version, options, (&found.0, count));
+        if few == 0 || few == sample {
+            let sampled = (shortest, found);
+            return self.lengthen_by(place, options, (sampled, few > 0), (count, watch));
+        }
+        let (few, others) = spread(sample, few);
+        let mut whole = Whole::of(sample, version.places(options));
+        let subset = QuerySubset::of(queries, &few);
+        let place = (version, &subset.queries(queries));
+        let usual = self.search_lists(place, (options, SampledLists::USUAL), watch)?;
+        let usual = (Misses::Unknown, usual);
+        let (lists, answered) = self.lengthen_by(place, options, (usual, true), (count, watch))?;
+        whole.take(&subset, answered);
+        let subset = QuerySubset::of(queries, &others);
+        let place = (version, &subset.queries(queries));
+        whole.take(&subset, self.search_lists(place, (options, lists), watch)?);
+        let (mut answers, outcomes) = whole.finish();
+        answers.add_costs(&found.0);
+        Ok((lists, (answers, outcomes)))
+    }
+
+    /// The same, by comparing all of a sample with all vectors or with a longer list, which gives
+    /// its answers. If memory has no lists that find enough, the longest that were tried stay,
+    /// unless a look at all vectors is worth it; where the sample misses less than it may for sure,
+    /// lists with the usual margin shrink.
+    ///
+    /// Searches for the sample with what it is compared with, with the usual margin if those lists
+    /// miss too much, and again for each lengthening.
+    fn lengthen_by(
+        &self,
+        place: (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        ((shortest, found), scans): ((Misses, Searched), bool),
+        (count, watch): (usize, Watch<'_>),
+    ) -> Result<(SampledLists, Searched)> {
+        let version = place.0;
         let search = |lists| self.search_lists(place, (options, lists), watch);
         let is_usual = shortest == Misses::Unknown;
-        let Some(mut own) = Lengthening::begin(place.0, options) else {
+        let scanned = version.scan_cost(options, count);
+        let Some(mut own) = Lengthening::begin(version, options, scans) else {
             if is_usual {
                 return Ok((SampledLists::USUAL, found));
             }
@@ -189,7 +271,7 @@ impl Index {
             asked.0.add_costs(&found.0);
             return Ok((SampledLists::USUAL, asked));
         };
-        let mut closest = search(SampledLists::Sized(own.reference))?;
+        let mut closest = search(own.reference)?;
         closest.0.add_costs(&found.0);
         let mut last = found.0;
         if !is_usual && mean_missed(&last, &closest.0).0 > allowed(options) {
@@ -198,23 +280,56 @@ impl Index {
         }
         loop {
             let (missed, error) = mean_missed(&last, &closest.0);
-            match own.compare(place, options, (missed, last.settings.list_size)) {
+            let told = Told {
+                missed,
+                error,
+                list_size: last.settings.list_size,
+                walked: version.walk_cost(&last),
+                scanned,
+            };
+            match own.compare(place, options, &told) {
                 Compared::Longer => {
                     last = search(own.lists)?.0;
                     closest.0.add_costs(&last);
                 }
                 Compared::Farther => {
-                    let mut other = search(SampledLists::Sized(own.reference))?;
+                    let mut other = search(own.reference)?;
                     other.0.add_costs(&closest.0);
                     closest = other;
                 }
                 Compared::Enough => {
-                    let surely = missed + SURE * error;
-                    own.shorten(place, options, (surely * allowed(options)).sqrt());
-                    return Ok((own.lists, closest));
+                    let lists = self.shortened(place, options, (own, told), (&mut closest, watch));
+                    return Ok((lists?, closest));
                 }
             }
         }
+    }
+
+    /// Lists as short as a sample that was told this surely allows. Where it was compared with all
+    /// vectors they are tried on it; what is left is half of the way, since a list to compare with
+    /// misses some itself.
+    fn shortened(
+        &self,
+        place: (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        (mut own, told): (Lengthening, Told),
+        (closest, watch): (&mut Searched, Watch<'_>),
+    ) -> Result<SampledLists> {
+        let (may, surely) = (allowed(options), told.missed + SURE * told.error);
+        if own.reference == SampledLists::Exhaustive {
+            let mut shorter = own;
+            shorter.shorten(place, options, surely);
+            if shorter.lists != own.lists {
+                let found = self.search_lists(place, (options, shorter.lists), watch)?;
+                closest.0.add_costs(&found.0);
+                let (missed, error) = mean_missed(&found.0, &closest.0);
+                if missed + error / 2.0 <= may {
+                    return Ok(shorter.lists);
+                }
+            }
+        }
+        own.shorten(place, options, (surely * may).sqrt());
+        Ok(own.lists)
     }
 
     /// Searches segments with these lists.
@@ -237,8 +352,31 @@ impl Index {
                 }
                 Ok(found)
             }
+            SampledLists::Exhaustive => {
+                let mut found = self.scan_segments(place, options, watch)?;
+                found.expected_recall = options.radius.is_none().then_some(1.0);
+                found.settings.list_size = place.0.node_count();
+                Ok((found, Vec::new()))
+            }
         }
     }
+}
+
+/// How many of the sample of a call of so many queries, which found this, are compared with all
+/// vectors: as many as cost little beside the call, and all where the whole call costs less so.
+fn compared_with_all(
+    version: &Version,
+    options: &SearchOptions,
+    (found, count): (&Answers, usize),
+) -> usize {
+    let (walked, sample) = (version.walk_cost(found), found.stats.len());
+    if version.scan_cost(options, count) <= walked {
+        return sample;
+    }
+    let (share, least) = COMPARED;
+    let each = version.scan_cost(options, least);
+    let paid = (share * walked * count as f64 / each) as usize;
+    if paid < least { 0 } else { paid.min(sample) }
 }
 
 /// Places of the lists of the calibration for queries that miss so much: of all sizes that queries

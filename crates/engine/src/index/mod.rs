@@ -26,6 +26,7 @@ mod recent;
 mod record;
 mod rows;
 mod sampled;
+mod scan_cost;
 mod search;
 mod sizes;
 mod stored;

@@ -166,26 +166,70 @@ impl WorkerPool {
             if state.make_room(wanted.bytes, wanted.budget) {
                 return shared.make(state, wanted).map(Some);
             }
-            state = match patience {
-                Patience::None => return Ok(None),
-                Patience::Endless => shared
-                    .returned
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner),
-                Patience::Until(deadline) => {
-                    let left = deadline.saturating_duration_since(clock::now());
-                    if left.is_zero() {
-                        return Err(timed_out());
-                    }
-                    let waited = shared.returned.wait_timeout(state, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
+            let Some(waited) = shared.wait(state, patience)? else {
+                return Ok(None);
             };
+            state = waited;
         }
+    }
+
+    /// Room for something else than a worker: as many of `most` bytes as are free beside lent
+    /// workers, at least `least` or all that there is, for which it waits. `None` if `patience` does
+    /// not allow that.
+    ///
+    /// # Errors
+    /// `TimedOut` when nothing was given back in time.
+    pub(crate) fn room(
+        &self,
+        (least, most): (u64, u64),
+        (budget, patience): (u64, Patience),
+    ) -> Result<Option<Lease<'_>>> {
+        let shared = self.shared.get();
+        let least = least.min(budget);
+        let mut state = shared.lock();
+        while !state.make_room(least, budget) {
+            let Some(waited) = shared.wait(state, patience)? else {
+                return Ok(None);
+            };
+            state = waited;
+        }
+        let bytes = state.make_most_room((least, most), budget);
+        state.held += bytes;
+        state.peak = state.peak.max(state.held);
+        drop(state);
+        shared.gaps.begin_search();
+        Ok(Some(Lease {
+            owner: Process::current(),
+            shared,
+            worker: None,
+            version: 0,
+            bytes,
+        }))
     }
 }
 
 impl Shared {
+    /// Waits for something to be given back; `None` if `patience` does not allow that.
+    fn wait<'s>(
+        &'s self,
+        state: MutexGuard<'s, PoolState>,
+        patience: Patience,
+    ) -> Result<Option<MutexGuard<'s, PoolState>>> {
+        let waited = match patience {
+            Patience::None => return Ok(None),
+            Patience::Endless => self.returned.wait(state),
+            Patience::Until(deadline) => {
+                let left = deadline.saturating_duration_since(clock::now());
+                if left.is_zero() {
+                    return Err(timed_out());
+                }
+                let waited = self.returned.wait_timeout(state, left);
+                return Ok(Some(waited.unwrap_or_else(PoisonError::into_inner).0));
+            }
+        };
+        Ok(Some(waited.unwrap_or_else(PoisonError::into_inner)))
+    }
+
     fn make(&self, mut state: MutexGuard<'_, PoolState>, wanted: Wanted<'_>) -> Result<Lease<'_>> {
         state.held += wanted.bytes;
         state.peak = state.peak.max(state.held);
@@ -255,9 +299,22 @@ impl PoolState {
         }
         true
     }
+
+    /// Drops idle workers until `most` bytes fit or none is left, where `least` do; how many fit.
+    fn make_most_room(&mut self, (least, most): (u64, u64), budget: u64) -> u64 {
+        self.make_room(most, budget);
+        budget
+            .saturating_sub(self.held)
+            .clamp(least, most.max(least))
+    }
 }
 
 impl Lease<'_> {
+    /// Bytes that are lent.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Notes the nodes that queries expand; see [`Outcomes::visits`].
     pub(crate) fn record_traces(&mut self) {
         if let Some(worker) = &mut self.worker {
@@ -322,5 +379,33 @@ impl Drop for Lease<'_> {
         self.shared.gaps.end_search();
         self.shared.lock().held -= self.bytes;
         self.shared.returned.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn room_is_what_is_free_and_waits_for_the_least() {
+        let pool = WorkerPool::default();
+        let room = |most, patience| pool.room((10, most), (60, patience));
+        let first = room(45, Patience::None).unwrap().unwrap();
+        let second = room(45, Patience::None).unwrap().unwrap();
+        assert_eq!((first.bytes(), second.bytes()), (45, 15));
+        assert!(room(45, Patience::None).unwrap().is_none());
+        let late = room(45, Patience::Until(clock::now()));
+        assert_eq!(
+            late.err().map(|error| error.kind()),
+            Some(ErrorKind::TimedOut)
+        );
+        drop(second);
+        assert_eq!(room(5, Patience::Endless).unwrap().unwrap().bytes(), 10);
+        drop(first);
+        // More than there is waits for all of it.
+        let whole = pool.room((100, 100), (60, Patience::Endless)).unwrap();
+        assert_eq!(whole.map(|room| room.bytes()), Some(60));
+        assert_eq!(pool.peak(), 60);
     }
 }

@@ -10,6 +10,7 @@
 //! ```
 //! Of few neighbours the sample is asked for more than is wanted: the nearest one tells little.
 
+use super::collect::ResultPlaces;
 use super::earlier::{Advice, QueryMarks};
 use super::lengthen::{SampledLists, missed};
 use super::sizes::mean_list_size;
@@ -124,14 +125,16 @@ impl Index {
             marks: &marks,
             recall: recall_of(options),
             by_each: options.k >= LEAST_NEIGHBORS,
+            walked: version.walk_cost(&found.0),
         };
         earlier.judge(version, options, &told);
         if let Some(reference) = advice.reference {
-            match search(SampledLists::Sized(reference)) {
+            match search(reference) {
                 Ok(mut closest) => {
                     let told = missed(&found.0, &closest.0);
                     let list_size = found.0.settings.list_size;
-                    earlier.compare(place, options, &advice, (told, list_size));
+                    let walked = version.walk_cost(&found.0);
+                    earlier.compare(place, options, &advice, (told, list_size, walked));
                     closest.0.add_costs(&found.0);
                     found = closest;
                 }
@@ -185,13 +188,10 @@ impl Index {
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let count = queries.rows.len() / queries.shape.row_bytes();
         let (sample, others) = parted(count);
-        let mut whole = Whole {
-            answers: Answers::none(count, version.places(options)),
-            ..Whole::default()
-        };
+        let mut whole = Whole::of(count, version.places(options));
         let sample = QuerySubset::of(queries, &sample);
         let place = (version, &sample.queries(queries));
-        let (told, found) = self.search_sample(place, options, known, watch)?;
+        let (told, found) = self.search_sample(place, options, known, (count, watch))?;
         whole.take(&sample, found);
         let copied = (COPIED_BYTES / queries.shape.row_bytes()).max(LEAST_QUERIES);
         for others in others.chunks(copied) {
@@ -209,14 +209,14 @@ impl Index {
         Ok((answers, outcomes))
     }
 
-    /// What queries are told to be of which these are a sample, and the answers of the sample, or
-    /// of more neighbours than are wanted. `known` says how queries for so many lay.
+    /// What so many queries are told to be of which these are a sample, and the answers of the
+    /// sample, or of more neighbours than are wanted. `known` says how queries for so many lay.
     fn search_sample(
         &self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
         known: &Likeness,
-        watch: Watch<'_>,
+        (count, watch): (usize, Watch<'_>),
     ) -> Result<(SampleSays, (Answers, Vec<Outcomes>))> {
         let few = options.k < LEAST_NEIGHBORS;
         let wide = if few {
@@ -248,7 +248,7 @@ impl Index {
         if !told.is_unlike {
             return Ok((told, found));
         }
-        let (lists, found) = self.lengthen(place, options, (misses, found), watch)?;
+        let (lists, found) = self.lengthen(place, options, (misses, found), (count, watch))?;
         Ok((SampleSays { lists, ..told }, found))
     }
 
@@ -347,10 +347,14 @@ pub(super) fn recall_of(options: &SearchOptions) -> f32 {
     }
 }
 
-/// Places of a sample, spread evenly, and of all others.
+/// Places of a sample, and of all others.
 fn parted(count: usize) -> (Vec<usize>, Vec<usize>) {
     let (least, most) = SAMPLE;
-    let wanted = (count / ONE_IN).clamp(least, most);
+    spread(count, (count / ONE_IN).clamp(least, most))
+}
+
+/// So many places of the wanted, spread evenly, and all others.
+pub(super) fn spread(count: usize, wanted: usize) -> (Vec<usize>, Vec<usize>) {
     let sample: Vec<usize> = (0..wanted).map(|at| at * count / wanted).collect();
     let is_other = |query: &usize| sample.binary_search(query).is_err();
     let others = (0..count).filter(is_other).collect();
@@ -388,7 +392,7 @@ fn marks_of(
 
 /// Collects the answers of all queries, part by part.
 #[derive(Default)]
-struct Whole {
+pub(super) struct Whole {
     answers: Answers,
     outcomes: Vec<Outcomes>,
     /// Sums over queries.
@@ -398,8 +402,20 @@ struct Whole {
 }
 
 impl Whole {
+    /// Of so many queries.
+    pub(super) fn of(count: usize, places: ResultPlaces) -> Self {
+        Self {
+            answers: Answers::none(count, places),
+            ..Self::default()
+        }
+    }
+
     /// Takes what was found for some queries.
-    fn take(&mut self, subset: &QuerySubset<'_>, (found, outcomes): (Answers, Vec<Outcomes>)) {
+    pub(super) fn take(
+        &mut self,
+        subset: &QuerySubset<'_>,
+        (found, outcomes): (Answers, Vec<Outcomes>),
+    ) {
         subset.put_into(&mut self.answers, &found);
         let queries = found.stats.len() as u32;
         self.list_sizes += u64::from(found.settings.list_size) * u64::from(queries);
@@ -409,7 +425,7 @@ impl Whole {
         self.outcomes.extend(subset.numbered(outcomes));
     }
 
-    fn finish(mut self) -> (Answers, Vec<Outcomes>) {
+    pub(super) fn finish(mut self) -> (Answers, Vec<Outcomes>) {
         let queries = self.answers.stats.len().max(1) as u64;
         self.answers.settings.list_size = self.list_sizes.div_ceil(queries) as u32;
         self.answers.expected_recall = Some((self.expected / queries as f64) as f32);

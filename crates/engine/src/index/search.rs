@@ -234,6 +234,14 @@ impl Index {
         Ok(found.1.into_iter().flat_map(|o| o.visits).collect())
     }
 
+    /// Threads of a call, if it has work for so many.
+    pub(super) fn threads_of(&self, options: &SearchOptions) -> usize {
+        match options.threads {
+            0 => self.lanes.0,
+            wished => thread_count(wished),
+        }
+    }
+
     /// Runs queries on as many threads as asked for and memory allows.
     fn call(
         &self,
@@ -242,12 +250,7 @@ impl Index {
     ) -> Result<(Vec<Outcomes>, SearchSettings)> {
         let (version, options, sizes) = (call.version, call.options, call.lists.sizes);
         let count = queries.rows.len() / queries.shape.row_bytes();
-        let threads = if options.threads == 0 {
-            self.lanes.0
-        } else {
-            thread_count(options.threads)
-        };
-        let threads = threads.clamp(1, count.max(1));
+        let threads = self.threads_of(options).clamp(1, count.max(1));
         let wished = if options.interleave == 0 {
             self.lanes.1
         } else {
@@ -346,10 +349,7 @@ impl Index {
             version: call.version.number,
         };
         check_room(wanted.bytes, "this search")?;
-        let mut patience = call
-            .watch
-            .deadline
-            .map_or(Patience::Endless, Patience::Until);
+        let mut patience = call.watch.patience();
         let mut leases = Vec::with_capacity(threads);
         while leases.len() < threads {
             let Some(mut lease) = self.pool.lease(wanted, patience)? else {

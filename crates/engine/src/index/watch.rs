@@ -5,6 +5,7 @@ use std::time::Instant;
 use pageway_store::clock;
 use pageway_types::Progress;
 
+use super::pool::Patience;
 use crate::error::Result;
 use crate::execution::driver::timed_out;
 use crate::options::SearchOptions;
@@ -44,6 +45,11 @@ impl<'p> Watch<'p> {
     /// The same with notes.
     pub(super) const fn noting(self, notes: Notes) -> Self {
         Self { notes, ..self }
+    }
+
+    /// How long to wait for memory.
+    pub(super) fn patience(&self) -> Patience {
+        self.deadline.map_or(Patience::Endless, Patience::Until)
     }
 
     /// # Errors

@@ -1,9 +1,8 @@
 //! For designs that link new rows into a segment: their neighbours are searched for before the
 //! rows are put in.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::thread;
 
 use pageway_types::NodeId;
 
@@ -17,6 +16,7 @@ use crate::index::{Version, met_bytes};
 use crate::manifest::SegmentEntry;
 use crate::source::keep_exactly;
 use crate::spec::IndexSpec;
+use crate::threads::each_at_once;
 
 /// Searches for neighbours at the same time, at most.
 pub(super) const MOST_LINKS: u64 = 8;
@@ -131,44 +131,11 @@ impl Common {
     }
 }
 
-/// Calls `make` for each row, on up to `most` threads, which mostly wait for the disk.
-fn each_at_once<T: Sync, R: Send>(
-    most: usize,
-    rows: &[T],
-    make: &(dyn Fn(&T) -> R + Sync),
-) -> Vec<R> {
-    let threads = most.min(rows.len());
-    if threads <= 1 {
-        return rows.iter().map(make).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut made = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(row) = rows.get(at) else {
-                return made;
-            };
-            made.push((at, make(row)));
-        }
-    };
-    let mut all = thread::scope(|scope| {
-        // If the system gives no more threads, the others do the work.
-        let spawn = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
-        let others: Vec<_> = (1..threads).filter_map(spawn).collect();
-        let mut all = work();
-        for other in others {
-            let own = other.join();
-            all.extend(own.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        all
-    });
-    all.sort_unstable_by_key(|(at, _)| *at);
-    all.into_iter().map(|(_, made)| made).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::thread;
+
     use super::*;
 
     #[test]
