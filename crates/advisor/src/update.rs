@@ -46,7 +46,7 @@ const ID_BYTES: f64 = 12.0;
 const MOST_FLUSHES: u32 = 10_000;
 const IMAGE_FILES: u32 = 8;
 /// Time to link a row into a graph in a pass, by that of a build; into one that is on disk, where a
-/// search finds its neighbours, by that of a search; and to mend the lists that name one which died.
+/// search finds its neighbours, by that of a search; and to mend lists that name one which died.
 const LINKING: f64 = 2.0;
 const LINKING_SEARCHES: f64 = 0.7;
 const MENDING_SEARCHES: f64 = 0.16;

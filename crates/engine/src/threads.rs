@@ -44,25 +44,25 @@ pub fn thread_pool(threads: usize) -> Result<rayon::ThreadPool> {
         })
 }
 
-/// Calls `make` for each item, on up to `most` threads; results in the order of items.
+/// Calls `make` for each part, on up to `most` threads; results in the order of parts.
 pub(crate) fn each_at_once<T: Sync, R: Send>(
     most: usize,
-    items: &[T],
+    parts: &[T],
     make: &(dyn Fn(&T) -> R + Sync),
 ) -> Vec<R> {
-    let threads = most.min(items.len());
+    let threads = most.min(parts.len());
     if threads <= 1 {
-        return items.iter().map(make).collect();
+        return parts.iter().map(make).collect();
     }
     let next = AtomicUsize::new(0);
     let work = || {
         let mut made = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(at) else {
+            let Some(part) = parts.get(at) else {
                 return made;
             };
-            made.push((at, make(item)));
+            made.push((at, make(part)));
         }
     };
     let mut all = thread::scope(|scope| {

@@ -3,15 +3,17 @@
 //!
 //! Answers tell for nothing whether queries lie as those of the calibration do. If not, each call
 //! is searched with a much longer list too, or compared with all vectors where that costs no more,
-//! and gets its answers, until it is known how long lists have to be; from then on one query in many
-//! is, to see that it stays so.
+//! and gets its answers, until it is known how long lists have to be; from then on one query in
+//! many is, to see that it stays so.
 
 use std::sync::{Mutex, PoisonError};
 
 use pageway_store::PerProcess;
 
 use super::Version;
-use super::lengthen::{Compared, Lengthening, SURE, SampledLists, Told, allowed, standard_error};
+use super::lengthen::{
+    Compared, Comparison, Lengthening, SURE, SampledLists, allowed, standard_error,
+};
 use super::sampled::recall_of;
 use crate::calibration::{Likeness, Marks};
 use crate::options::{Queries, SearchOptions};
@@ -25,9 +27,9 @@ const COMPARED: (u32, u32) = (32, 96);
 /// One query in so many is compared once lists are long enough, and tells how it lies after those
 /// that are judged first, where that is not for nothing.
 const ONE_IN: u32 = 64;
-/// Queries are compared with all vectors where that costs no more than so many of them: a long list
-/// costs about as much.
-const SCANNED: f64 = 8.0;
+/// Queries are compared with all vectors where that costs no more than so many of them: a list to
+/// compare with costs about as much.
+const SCANNED: f64 = 3.0;
 
 /// What calls of one kind have in common: k, the bits of recall and of tolerance, and the beam.
 type CallKind = (u32, u32, u32, Option<u32>);
@@ -235,13 +237,13 @@ impl Sums {
     }
 
     /// Means, where a look at all vectors costs so much; `None` of too few queries to act on them.
-    fn means(&self, options: &SearchOptions, scanned: f64) -> Option<Told> {
+    fn means(&self, options: &SearchOptions, scanned: f64) -> Option<Comparison> {
         let queries = self.queries.max(1) as f32;
         let missed = self.missed / queries;
         let (longer, enough) = COMPARED;
         let is_short = missed > allowed(options);
         let least = if is_short { longer } else { enough };
-        (self.queries >= least).then_some(Told {
+        (self.queries >= least).then_some(Comparison {
             missed,
             error: standard_error(missed, (self.squares, queries)),
             list_size: (self.places / u64::from(self.queries.max(1))) as u32,
@@ -307,7 +309,7 @@ mod tests {
             }
             sums.means(&options, 9000.0)
         };
-        let means = |missed| Told {
+        let means = |missed| Comparison {
             missed,
             error: 0.0,
             list_size: 50,

@@ -14,8 +14,9 @@ use crate::options::{Answers, Queries, SearchOptions};
 use crate::source::kernels;
 use crate::threads::each_at_once;
 
-/// Results that are kept beyond the wanted ones before the worst are dropped, at least.
-const LEAST_KEPT: usize = 8;
+/// Results that are kept beyond the wanted ones before the worst are dropped: a share of those, and
+/// at least.
+const KEPT_BEYOND: (usize, usize) = (4, 8);
 /// Distances for which a thread is started, at least.
 const LEAST_OF_THREAD: usize = 1 << 16;
 
@@ -46,8 +47,8 @@ impl Index {
     }
 
     /// Answers `chosen` of the queries by the vectors of all rows of segments that may be answers.
-    /// Holds twice k results in each thread for each of as many queries at a time as the memory of
-    /// searches has room for now, one at least.
+    /// Holds k results and some more in each thread for each of as many queries at a time as the
+    /// memory of searches has room for now, one at least.
     pub(super) fn scan_vectors(
         &self,
         (version, queries): (&Version, &Queries<'_>),
@@ -79,9 +80,15 @@ impl Index {
     }
 }
 
+/// Results that are kept where so many are wanted.
+fn kept(k: u32) -> usize {
+    let (share, least) = KEPT_BEYOND;
+    k as usize + (k as usize / share).max(least)
+}
+
 /// Bytes of the results that a thread holds for a query.
 fn held_bytes(k: u32) -> u64 {
-    2 * u64::from(k).max(LEAST_KEPT as u64) * size_of::<Answer>() as u64
+    (kept(k) * size_of::<Answer>()) as u64
 }
 
 impl Version {
@@ -101,7 +108,7 @@ struct VectorScan<'s> {
 }
 
 /// What a thread finds: the best of its nodes for each query, and what that cost.
-struct Found {
+struct Scanned {
     lists: Vec<Vec<Answer>>,
     spent: Spent,
 }
@@ -112,7 +119,7 @@ impl VectorScan<'_> {
         let stretches = stretches(self.version.node_count(), threads);
         let scan = |nodes: &Range<u32>| self.scan(nodes.clone(), watch);
         let outcomes = each_at_once(threads, &stretches, &scan);
-        let mut whole = Found {
+        let mut whole = Scanned {
             lists: vec![Vec::new(); self.chosen.len()],
             spent: Spent::default(),
         };
@@ -128,14 +135,15 @@ impl VectorScan<'_> {
     }
 
     /// The best of the nodes of a stretch, numbered over all segments.
-    fn scan(&self, nodes: Range<u32>, watch: Watch<'_>) -> Result<Found> {
+    fn scan(&self, nodes: Range<u32>, watch: Watch<'_>) -> Result<Scanned> {
         let shape = self.version.manifest.spec.shape;
         let distance = kernels()?.distance(shape.vectors().element, shape.metric);
         let radius = self.options.radius.unwrap_or(f32::INFINITY);
-        let most = self.options.k as usize;
+        let (most, kept) = (self.options.k as usize, kept(self.options.k));
         let rows = self.chosen.iter().filter_map(|own| self.row(*own));
         let rows: Vec<&[u8]> = rows.collect();
-        let mut found = vec![Vec::new(); rows.len()];
+        let places = kept.min(nodes.len());
+        let mut found: Vec<Vec<Answer>> = rows.iter().map(|_| Vec::with_capacity(places)).collect();
         // Rows beyond it are no answers: there are enough that are nearer.
         let mut farthest = vec![radius; rows.len()];
         let mut spent = Spent::default();
@@ -169,7 +177,7 @@ impl VectorScan<'_> {
                             error: 0.0,
                         };
                         found.push(Answer::from(&segment.neighbor(own)?));
-                        if found.len() >= 2 * most.max(LEAST_KEPT) {
+                        if found.len() >= kept {
                             keep_best(found, most);
                             *farthest = found.last().map_or(*farthest, |last| last.distance);
                         }
@@ -181,15 +189,15 @@ impl VectorScan<'_> {
         for found in &mut found {
             keep_best(found, most);
         }
-        Ok(Found {
+        Ok(Scanned {
             lists: found,
             spent,
         })
     }
 
     /// Puts what was found into the answers.
-    fn answer(&self, found: Found, answers: &mut Answers) {
-        let Found { lists, spent } = found;
+    fn answer(&self, found: Scanned, answers: &mut Answers) {
+        let Scanned { lists, spent } = found;
         let page_bytes = u64::from(self.version.manifest.spec.layout.page_bytes);
         let most = self.options.k as usize;
         let fills = self.options.radius.is_none();
@@ -300,7 +308,10 @@ mod tests {
     fn stretches_have_all_nodes() {
         assert_eq!(stretches(10, 3), [0..3, 3..6, 6..10]);
         assert_eq!(stretches(1, 2), [0..0, 0..1]);
-        assert_eq!(stretches(u32::MAX, 1), [0..u32::MAX]);
+        assert_eq!(
+            stretches(u32::MAX, 2).last(),
+            Some(&(u32::MAX / 2..u32::MAX))
+        );
     }
 
     #[test]

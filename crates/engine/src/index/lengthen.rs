@@ -1,8 +1,8 @@
 //! Lists for queries unlike those of the calibration. A sample is compared with all vectors where
-//! that costs little beside the call, or searched with a list that leaves out hardly anything; other
-//! lists grow until the sample misses no more of that than the asked recall allows, and the list to
-//! compare with is clearly longer than they are. Where lists cost more than a look at all vectors,
-//! that is taken.
+//! that costs little beside the call, or searched with a list that leaves out hardly anything;
+//! other lists grow until the sample misses no more of that than the asked recall allows, and the
+//! list to compare with is clearly longer than they are. Where lists cost more than a look at all
+//! vectors, that is taken.
 
 use super::collect::Answer;
 use super::sampled::{Whole, recall_of, spread};
@@ -69,7 +69,7 @@ pub(super) struct Lengthening {
 
 /// What a comparison told of lists.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Told {
+pub(super) struct Comparison {
     /// Share of the closest rows that was missed, and its standard error.
     pub(super) missed: f32,
     pub(super) error: f32,
@@ -95,7 +95,8 @@ pub(super) enum Compared {
 type Searched = (Answers, Vec<Outcomes>);
 
 impl Lengthening {
-    /// The usual lists, compared with all vectors or with a longer list; `None` if memory holds none.
+    /// The usual lists, compared with all vectors or with a longer list; `None` if memory holds no
+    /// such list.
     pub(super) fn begin(version: &Version, options: &SearchOptions, scans: bool) -> Option<Self> {
         let reference = if scans {
             SampledLists::Exhaustive
@@ -115,7 +116,7 @@ impl Lengthening {
         &mut self,
         (version, queries): (&Version, &Queries<'_>),
         options: &SearchOptions,
-        told: &Told,
+        told: &Comparison,
     ) -> Compared {
         let is_short = told.missed > allowed(options);
         let least = if is_short { GROWTH } else { 1.0 };
@@ -172,13 +173,13 @@ impl Lengthening {
         }
     }
 
-    /// The next lists: those of the calibration for more misses, then of one size, then none; `None`
-    /// if memory has no longer ones, and a look at all vectors costs too much.
+    /// The next lists: those of the calibration for more misses, then of one size, then none;
+    /// `None` if memory has no longer ones, and a look at all vectors costs too much.
     fn longer(
         &mut self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
-        told: &Told,
+        told: &Comparison,
     ) -> Option<SampledLists> {
         let (times, places) = LONGEST;
         let most = told.list_size.saturating_mul(times).max(places);
@@ -280,7 +281,7 @@ impl Index {
         }
         loop {
             let (missed, error) = mean_missed(&last, &closest.0);
-            let told = Told {
+            let told = Comparison {
                 missed,
                 error,
                 list_size: last.settings.list_size,
@@ -312,7 +313,7 @@ impl Index {
         &self,
         place: (&Version, &Queries<'_>),
         options: &SearchOptions,
-        (mut own, told): (Lengthening, Told),
+        (mut own, told): (Lengthening, Comparison),
         (closest, watch): (&mut Searched, Watch<'_>),
     ) -> Result<SampledLists> {
         let (may, surely) = (allowed(options), told.missed + SURE * told.error);
@@ -323,7 +324,7 @@ impl Index {
                 let found = self.search_lists(place, (options, shorter.lists), watch)?;
                 closest.0.add_costs(&found.0);
                 let (missed, error) = mean_missed(&found.0, &closest.0);
-                if missed + error / 2.0 <= may {
+                if missed + error <= may {
                     return Ok(shorter.lists);
                 }
             }

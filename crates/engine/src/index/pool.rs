@@ -173,9 +173,9 @@ impl WorkerPool {
         }
     }
 
-    /// Room for something else than a worker: as many of `most` bytes as are free beside lent
-    /// workers, at least `least` or all that there is, for which it waits. `None` if `patience` does
-    /// not allow that.
+    /// Room for something else than a worker: as many of `most` bytes as are free beside lent ones,
+    /// at least `least` or all that there is, for which it waits. `None` if `patience` does not
+    /// allow that.
     ///
     /// # Errors
     /// `TimedOut` when nothing was given back in time.

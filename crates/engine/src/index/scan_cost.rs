@@ -2,7 +2,7 @@
 //! spent.
 
 use super::Version;
-use crate::execution::PAGE_COST;
+use crate::execution::{Gathering, PAGE_COST};
 use crate::options::{Answers, SearchOptions};
 
 /// Pages that are read one behind the other in the time of one that a walk waits for.
@@ -27,9 +27,7 @@ impl Version {
     /// What each of the queries that found this costs, mean.
     pub(super) fn walk_cost(&self, found: &Answers) -> f64 {
         let gathering = self.segments.iter().map(|one| one.shape.gathering());
-        let expansion = gathering
-            .map(|own| own.expansion_cost())
-            .fold(0.0, f64::max);
+        let expansion = gathering.map(Gathering::expansion_cost).fold(0.0, f64::max);
         let spent: f64 = found.stats.iter().map(|own| own.cost(expansion)).sum();
         spent / found.stats.len().max(1) as f64
     }

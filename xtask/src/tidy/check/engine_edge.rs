@@ -170,6 +170,7 @@ const ORDER: [(&str, &[&str]); 23] = [
             "segment",
             "source",
             "spec",
+            "threads",
         ],
     ),
     // What asks the machine.
