@@ -1,4 +1,4 @@
-"""Recall and pages of one call of many queries unlike the rows: calls.py LABEL OUT.jsonl BASE.fbin QUERIES.fbin
+"""Recall, pages and seconds of one call of many queries unlike the rows: calls.py LABEL OUT.jsonl BASE.fbin QUERIES.fbin
 
 Needs the Python package and numpy. Three made sets, and texts with the set's own queries.
 """
@@ -6,6 +6,7 @@ import json
 import pathlib
 import sys
 import tempfile
+import time
 
 import numpy as np
 import pageway
@@ -81,9 +82,11 @@ with tempfile.TemporaryDirectory() as place, open(out, "a") as records:
                 truth = nearest(rows, queries, k)
                 for asked in (0.8, 0.9, 0.95):
                     with pageway.open(path) as index:
+                        begun = time.perf_counter()
                         found = index.search(queries, k=k, recall=asked)
+                        seconds = time.perf_counter() - begun
                     got = [share(rows, query, ids.astype(int), near) for query, ids, near in zip(queries, found.ids, truth)]
-                    cell = {"build": label, "set": make.__name__, "queries": kind, "memory": memory, "k": k, "asked": asked, "unlike": float(found.unlike)}
+                    cell = {"build": label, "set": make.__name__, "queries": kind, "memory": memory, "k": k, "asked": asked, "unlike": float(found.unlike), "seconds": round(seconds, 3)}
                     cell["got"], cell["error"] = round(float(np.mean(got)), 4), round(float(np.std(got) / len(got) ** 0.5), 4)
                     cell["pages"] = round(float(np.mean(found.stats["pages"])), 2)
                     print(json.dumps(cell), file=records, flush=True)

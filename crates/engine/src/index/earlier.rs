@@ -27,9 +27,11 @@ const COMPARED: (u32, u32) = (32, 96);
 /// One query in so many is compared once lists are long enough, and tells how it lies after those
 /// that are judged first, where that is not for nothing.
 const ONE_IN: u32 = 64;
+/// What was told is forgotten once the nodes are more or fewer by one in so many.
+const GROWN: u32 = 4;
 /// Queries are compared with all vectors where that costs no more than so many of them: a list to
 /// compare with costs about as much.
-const SCANNED: f64 = 3.0;
+const SCANNED: f64 = 4.0;
 
 /// What calls of one kind have in common: k, the bits of recall and of tolerance, and the beam.
 type CallKind = (u32, u32, u32, Option<u32>);
@@ -41,6 +43,8 @@ pub(crate) struct EarlierCalls(PerProcess<Mutex<Vec<(CallKind, Earlier)>>>);
 /// What earlier calls of one kind tell.
 #[derive(Default)]
 struct Earlier {
+    /// Nodes that there were at first.
+    nodes: u32,
     /// Of queries since the last judgement.
     marks: Vec<Marks>,
     /// Whether queries are unlike those of the calibration; `None` before it was judged.
@@ -102,13 +106,18 @@ pub(super) struct QueryMarks<'t> {
 }
 
 impl EarlierCalls {
-    /// How to search for so many queries; `alike` are the lists of like ones.
+    /// How to search for so many queries; `alike` are the lists of like ones. What was told of far
+    /// fewer or more nodes is forgotten: what a look at all of them costs goes with them.
     pub(super) fn advise(
         &self,
+        version: &Version,
         options: &SearchOptions,
         (count, alike): (usize, SampledLists),
     ) -> Advice {
-        self.of_kind(options, |earlier| earlier.advise(count, alike))
+        self.of_kind(options, |earlier| {
+            earlier.turn_to(version.node_count());
+            earlier.advise(count, alike)
+        })
     }
 
     /// Notes how queries lay.
@@ -156,6 +165,16 @@ impl EarlierCalls {
 }
 
 impl Earlier {
+    /// Forgets all if there are more or fewer nodes than at first, by a share.
+    fn turn_to(&mut self, nodes: u32) {
+        if self.nodes.abs_diff(nodes) > self.nodes / GROWN {
+            *self = Self {
+                nodes,
+                ..Self::default()
+            };
+        }
+    }
+
     /// Advice for a call of so many queries, which it counts.
     fn advise(&mut self, count: usize, alike: SampledLists) -> Advice {
         for since in [&mut self.since_told, &mut self.since_compared] {
@@ -285,6 +304,20 @@ mod tests {
         let lists = [None, Some(true), Some(false)].map(|unlike| of(unlike).lists);
         assert_eq!(lists, [SampledLists::USUAL, SampledLists::USUAL, ALIKE]);
         assert!(of(Some(true)).is_unlike && !of(Some(false)).is_unlike);
+    }
+
+    #[test]
+    fn what_far_fewer_nodes_told_is_forgotten() {
+        let mut earlier = Earlier {
+            nodes: 1000,
+            ..told(Some(true))
+        };
+        for nodes in [1250, 750] {
+            earlier.turn_to(nodes);
+            assert_eq!(earlier.unlike, Some(true), "{nodes}");
+        }
+        earlier.turn_to(1251);
+        assert_eq!((earlier.unlike, earlier.nodes), (None, 1251));
     }
 
     #[test]

@@ -17,6 +17,9 @@ use crate::threads::each_at_once;
 /// Results that are kept beyond the wanted ones before the worst are dropped: a share of those, and
 /// at least.
 const KEPT_BEYOND: (usize, usize) = (4, 8);
+/// Vectors of a block, in bytes and at most.
+const BLOCK_BYTES: usize = 16 << 10;
+const MOST_OF_BLOCK: usize = 64;
 /// Distances for which a thread is started, at least.
 const LEAST_OF_THREAD: usize = 1 << 16;
 
@@ -113,6 +116,55 @@ struct Scanned {
     spent: Spent,
 }
 
+/// The best that were found for a query so far.
+struct ScanList<'q> {
+    /// Place of the query in the call.
+    place: usize,
+    query: &'q [u8],
+    found: Vec<Answer>,
+    /// What is farther is no answer: there are enough that are nearer.
+    farthest: f32,
+}
+
+/// Vectors that each query is compared with while they are in the cache.
+struct VectorBlock {
+    row_bytes: usize,
+    most: usize,
+    rows: Vec<u8>,
+    nodes: Vec<Neighbor>,
+}
+
+impl VectorBlock {
+    fn new(row_bytes: usize) -> Self {
+        let most = (BLOCK_BYTES / row_bytes.max(1)).clamp(1, MOST_OF_BLOCK);
+        Self {
+            row_bytes: row_bytes.max(1),
+            most,
+            rows: Vec::with_capacity(most * row_bytes),
+            nodes: Vec::with_capacity(most),
+        }
+    }
+
+    fn push(&mut self, vector: &[u8], own: Neighbor) {
+        self.rows.extend_from_slice(vector);
+        self.nodes.push(own);
+    }
+
+    fn is_full(&self) -> bool {
+        self.nodes.len() >= self.most
+    }
+
+    /// Vectors, and which they are.
+    fn vectors(&self) -> impl Iterator<Item = (&[u8], &Neighbor)> {
+        self.rows.chunks_exact(self.row_bytes).zip(&self.nodes)
+    }
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.nodes.clear();
+    }
+}
+
 impl VectorScan<'_> {
     /// Each of several threads looks at a stretch of the nodes.
     fn run(&self, (threads, watch): (usize, Watch<'_>), answers: &mut Answers) -> Result<()> {
@@ -136,17 +188,9 @@ impl VectorScan<'_> {
 
     /// The best of the nodes of a stretch, numbered over all segments.
     fn scan(&self, nodes: Range<u32>, watch: Watch<'_>) -> Result<Scanned> {
-        let shape = self.version.manifest.spec.shape;
-        let distance = kernels()?.distance(shape.vectors().element, shape.metric);
-        let radius = self.options.radius.unwrap_or(f32::INFINITY);
-        let (most, kept) = (self.options.k as usize, kept(self.options.k));
-        let rows = self.chosen.iter().filter_map(|own| self.row(*own));
-        let rows: Vec<&[u8]> = rows.collect();
-        let places = kept.min(nodes.len());
-        let mut found: Vec<Vec<Answer>> = rows.iter().map(|_| Vec::with_capacity(places)).collect();
-        // Rows beyond it are no answers: there are enough that are nearer.
-        let mut farthest = vec![radius; rows.len()];
+        let mut lists = self.lists(nodes.len());
         let mut spent = Spent::default();
+        let mut block = VectorBlock::new(self.row_bytes);
         for segment in &self.version.segments {
             let admits = |node: u32| self.admits(segment, node);
             let page_of = |node: u32| segment.vector_place(node).0;
@@ -157,42 +201,77 @@ impl VectorScan<'_> {
                     if !admits(node.0) {
                         return Ok(());
                     }
-                    if spent.scored.is_multiple_of(CHECKED) {
-                        watch.check()?;
-                    }
                     spent.scored += 1;
-                    let lists = found.iter_mut().zip(&mut farthest);
-                    for (own, (query, (found, farthest))) in
-                        self.chosen.iter().zip(rows.iter().zip(lists))
-                    {
-                        let distance = distance(query, vector.bytes);
-                        if distance > *farthest || self.is_held_out(*own, segment.base + node.0) {
-                            continue;
-                        }
-                        let own = Neighbor {
-                            node,
-                            row: vector.row,
-                            user_id: vector.user_id,
-                            distance,
-                            error: 0.0,
-                        };
-                        found.push(Answer::from(&segment.neighbor(own)?));
-                        if found.len() >= kept {
-                            keep_best(found, most);
-                            *farthest = found.last().map_or(*farthest, |last| last.distance);
-                        }
+                    let own = Neighbor {
+                        node,
+                        row: vector.row,
+                        user_id: vector.user_id,
+                        distance: 0.0,
+                        error: 0.0,
+                    };
+                    block.push(vector.bytes, own);
+                    if block.is_full() {
+                        watch.check()?;
+                        self.compare(segment, &mut block, &mut lists)?;
                     }
                     Ok(())
                 })?;
             }
+            self.compare(segment, &mut block, &mut lists)?;
         }
-        for found in &mut found {
-            keep_best(found, most);
-        }
+        let best = |list: ScanList<'_>| {
+            let mut found = list.found;
+            keep_best(&mut found, self.options.k as usize);
+            found
+        };
         Ok(Scanned {
-            lists: found,
+            lists: lists.into_iter().map(best).collect(),
             spent,
         })
+    }
+
+    /// Empty lists, one for each query, for the best of so many nodes.
+    fn lists(&self, nodes: usize) -> Vec<ScanList<'_>> {
+        let list = |own: &usize| {
+            Some(ScanList {
+                place: *own,
+                query: self.row(*own)?,
+                found: Vec::with_capacity(kept(self.options.k).min(nodes)),
+                farthest: self.options.radius.unwrap_or(f32::INFINITY),
+            })
+        };
+        self.chosen.iter().filter_map(list).collect()
+    }
+
+    /// Compares the vectors of a block of a segment with each query, and empties it.
+    fn compare(
+        &self,
+        segment: &Segment,
+        block: &mut VectorBlock,
+        lists: &mut [ScanList<'_>],
+    ) -> Result<()> {
+        let shape = self.version.manifest.spec.shape;
+        let distance = kernels()?.distance(shape.vectors().element, shape.metric);
+        let (most, kept) = (self.options.k as usize, kept(self.options.k));
+        for list in lists {
+            for (vector, own) in block.vectors() {
+                let distance = distance(list.query, vector);
+                if distance > list.farthest
+                    || self.is_held_out(list.place, segment.base + own.node.0)
+                {
+                    continue;
+                }
+                let own = Neighbor { distance, ..*own };
+                list.found.push(Answer::from(&segment.neighbor(own)?));
+                if list.found.len() >= kept {
+                    keep_best(&mut list.found, most);
+                    let last = list.found.last();
+                    list.farthest = last.map_or(list.farthest, |last| last.distance);
+                }
+            }
+        }
+        block.clear();
+        Ok(())
     }
 
     /// Puts what was found into the answers.
@@ -230,9 +309,6 @@ impl VectorScan<'_> {
         own.is_some_and(|own| own.contains(NodeId(node)))
     }
 }
-
-/// Vectors between two checks of the clock.
-const CHECKED: u64 = 256;
 
 /// The cost of a scan of vectors for some queries.
 #[derive(Default)]

@@ -108,7 +108,7 @@ impl Index {
         let (version, queries) = place;
         let earlier = &version.earlier;
         let count = queries.rows.len() / queries.shape.row_bytes();
-        let mut advice = earlier.advise(options, (count, says_like(options).lists));
+        let mut advice = earlier.advise(version, options, (count, says_like(options).lists));
         let search = |lists| self.search_lists(place, (options, lists), watch);
         let mut found = match search(advice.lists) {
             // Memory may hold other lists than it did.
