@@ -12,7 +12,7 @@ use super::ranking::Neighbor;
 use super::{AnyParts, DeadSet, GivenRows, IndexShape};
 use crate::error::{Error, Result};
 use crate::layout::{PageCodec, PageError, PageView, UnfoldedVector, VectorPart};
-use crate::storage::{RecordPages, Region, gather, scan};
+use crate::storage::{RecordPages, Region, TRANSFER_BYTES, gather, scan};
 
 /// A segment, ready to be searched, in its place in an index: as the index changes, the same
 /// segment may come to lie elsewhere.
@@ -189,7 +189,7 @@ impl LoadedSegment {
         let nodes = u32::try_from(first).ok().zip(u32::try_from(end).ok());
         let nodes = nodes.filter(|_| out.len().is_multiple_of(row_bytes));
         let (first, end) = nodes.ok_or_else(out_of_range)?;
-        self.visit_as(rows, first..end, &mut |node, vector| {
+        self.visit_as(rows, (first..end, TRANSFER_BYTES), &mut |node, vector| {
             let start = (node.0 - first) as usize * row_bytes;
             if let Some(slot) = out.get_mut(start..start + row_bytes) {
                 slot.copy_from_slice(vector.bytes);
@@ -206,7 +206,7 @@ impl LoadedSegment {
         let (start, end) = (first, first + out.len() as u64);
         let nodes = u32::try_from(start).ok().zip(u32::try_from(end).ok());
         let (start, end) = nodes.ok_or_else(out_of_range)?;
-        self.visit_vectors(start..end, &mut |node, vector| {
+        self.visit_vectors((start..end, TRANSFER_BYTES), &mut |node, vector| {
             if let Some(slot) = out.get_mut((node.0 - start) as usize) {
                 *slot = match self.first_id {
                     Some(first_id) => first_id.saturating_add(vector.row.into()),
@@ -218,14 +218,14 @@ impl LoadedSegment {
     }
 
     /// Shows the vectors of `nodes` of this segment in order, as the index takes them, with row and
-    /// id as it knows them, reading pages in order.
+    /// id as it knows them, reading pages in order, about so many bytes at a time.
     ///
     /// # Errors
     /// `InvalidInput` when there are fewer or none, `Corrupt` or `Io` as the pages are; what
     /// `visit` gives.
     pub(crate) fn visit_vectors(
         &self,
-        nodes: Range<u32>,
+        nodes: (Range<u32>, usize),
         visit: &mut dyn FnMut(NodeId, VectorPart<'_>) -> Result<()>,
     ) -> Result<()> {
         self.visit_as(self.given, nodes, visit)
@@ -234,7 +234,7 @@ impl LoadedSegment {
     fn visit_as(
         &self,
         rows: GivenRows,
-        nodes: Range<u32>,
+        nodes: (Range<u32>, usize),
         visit: &mut dyn FnMut(NodeId, VectorPart<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut row = rows.row();
@@ -251,7 +251,7 @@ impl LoadedSegment {
     fn visit_with(
         &self,
         codec: &impl PageCodec,
-        nodes: Range<u32>,
+        (nodes, transfer_bytes): (Range<u32>, usize),
         visit: &mut dyn FnMut(NodeId, VectorPart<'_>) -> Result<()>,
     ) -> Result<()> {
         let map = codec.map();
@@ -260,26 +260,30 @@ impl LoadedSegment {
         }
         let pages = map.vector_pages_of(nodes.clone());
         let mut room = UnfoldedVector::new();
-        scan(&self.pages, pages, &mut |page, payload| {
-            if !map.holds_vectors(page) {
-                return Ok(());
-            }
-            let view = codec.view(page, payload)?;
-            for node in map.nodes_of(page).filter(|node| nodes.contains(node)) {
-                let vector = view.vector(NodeId(node), &mut room)?;
-                let (row, row_count) = (vector.row, map.node_count);
-                if row >= row_count {
-                    let error = PageError::Row {
-                        node,
-                        row,
-                        row_count,
-                    };
-                    return Err(error.into());
+        scan(
+            &self.pages,
+            (pages, transfer_bytes),
+            &mut |page, payload| {
+                if !map.holds_vectors(page) {
+                    return Ok(());
                 }
-                visit(NodeId(node), vector)?;
-            }
-            Ok(())
-        })
+                let view = codec.view(page, payload)?;
+                for node in map.nodes_of(page).filter(|node| nodes.contains(node)) {
+                    let vector = view.vector(NodeId(node), &mut room)?;
+                    let (row, row_count) = (vector.row, map.node_count);
+                    if row >= row_count {
+                        let error = PageError::Row {
+                            node,
+                            row,
+                            row_count,
+                        };
+                        return Err(error.into());
+                    }
+                    visit(NodeId(node), vector)?;
+                }
+                Ok(())
+            },
+        )
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use pageway_store::clock;
 use pageway_types::NodeId;
 
 use super::collect::Answer;
+use super::pool::Lease;
 use super::watch::Watch;
 use super::{Index, Version};
 use crate::error::Result;
@@ -22,6 +24,9 @@ const BLOCK_BYTES: usize = 16 << 10;
 const MOST_OF_BLOCK: usize = 64;
 /// Distances for which a thread is started, at least.
 const LEAST_OF_THREAD: usize = 1 << 16;
+/// Bytes that a thread reads at a time: a share of the memory of searches for all threads, at most.
+const TRANSFER_SHARE: u64 = 8;
+const MOST_TRANSFER: u64 = 256 << 10;
 
 impl Index {
     /// Compares every row that may be an answer, and the deltas.
@@ -59,16 +64,14 @@ impl Index {
         (chosen, watch): (&[usize], Watch<'_>),
         answers: &mut Answers,
     ) -> Result<()> {
-        let nodes = version.node_count() as usize;
-        let worth = nodes.saturating_mul(chosen.len()) / LEAST_OF_THREAD;
-        let threads = self.threads_of(options).clamp(1, worth.max(1));
-        let each = held_bytes(options.k) * threads as u64;
+        let sizes = ScanSizes::new(version, (options.k, chosen.len()), self.threads_of(options));
+        let (fixed, each) = (sizes.fixed_bytes(), sizes.query_bytes);
         let most = each.saturating_mul(chosen.len() as u64);
-        let patience = watch.patience();
-        let room = self
-            .pool
-            .room((each, most), (version.for_searches(), patience))?;
-        let at_once = room.as_ref().map_or(1, |room| room.bytes() / each).max(1);
+        let asked = (fixed + each, fixed.saturating_add(most));
+        let budget = (version.for_searches(), watch.patience());
+        let room = self.pool.room(asked, budget)?;
+        let results = room.as_ref().map_or(0, Lease::bytes).saturating_sub(fixed);
+        let at_once = (results / each).max(1);
         for chosen in chosen.chunks(at_once as usize) {
             let scan = VectorScan {
                 version,
@@ -76,8 +79,9 @@ impl Index {
                 options,
                 chosen,
                 row_bytes: self.shape().row_bytes(),
+                transfer_bytes: sizes.transfer_bytes as usize,
             };
-            scan.run((threads, watch), answers)?;
+            scan.run((sizes.threads, watch), answers)?;
         }
         Ok(())
     }
@@ -89,15 +93,42 @@ fn kept(k: u32) -> usize {
     k as usize + (k as usize / share).max(least)
 }
 
-/// Bytes of the results that a thread holds for a query.
-fn held_bytes(k: u32) -> u64 {
-    (kept(k) * size_of::<Answer>()) as u64
+/// The threads of a scan, and what they hold.
+struct ScanSizes {
+    threads: usize,
+    /// Bytes that a thread reads at a time.
+    transfer_bytes: u64,
+    /// Bytes of the results of a query, in all threads.
+    query_bytes: u64,
+}
+
+impl ScanSizes {
+    /// Of the k nearest of so many queries, on so many threads at most.
+    fn new(version: &Version, (k, queries): (u32, usize), threads: usize) -> Self {
+        let nodes = version.node_count();
+        let worth = (nodes as usize).saturating_mul(queries) / LEAST_OF_THREAD;
+        let threads = threads.clamp(1, worth.max(1));
+        let share = version.for_searches() / TRANSFER_SHARE / threads as u64;
+        Self {
+            threads,
+            transfer_bytes: share.min(MOST_TRANSFER),
+            query_bytes: (kept(k.min(nodes)) * size_of::<Answer>() * threads) as u64,
+        }
+    }
+
+    /// Bytes beside results.
+    fn fixed_bytes(&self) -> u64 {
+        (self.transfer_bytes + BLOCK_BYTES as u64) * self.threads as u64
+    }
 }
 
 impl Version {
-    /// Queries that are compared with all vectors at once, where no other search is under way.
+    /// Queries that one thread compares with all vectors at once, where no other search is under
+    /// way.
     pub(super) fn scanned_at_once(&self, k: u32) -> usize {
-        (self.for_searches() / held_bytes(k)).max(1) as usize
+        let sizes = ScanSizes::new(self, (k, 1), 1);
+        let results = self.for_searches().saturating_sub(sizes.fixed_bytes());
+        (results / sizes.query_bytes).max(1) as usize
     }
 }
 
@@ -108,6 +139,8 @@ struct VectorScan<'s> {
     options: &'s SearchOptions,
     chosen: &'s [usize],
     row_bytes: usize,
+    /// Bytes that a thread reads at a time.
+    transfer_bytes: usize,
 }
 
 /// What a thread finds: the best of its nodes for each query, and what that cost.
@@ -168,6 +201,7 @@ impl VectorBlock {
 impl VectorScan<'_> {
     /// Each of several threads looks at a stretch of the nodes.
     fn run(&self, (threads, watch): (usize, Watch<'_>), answers: &mut Answers) -> Result<()> {
+        let begun = clock::now();
         let stretches = stretches(self.version.node_count(), threads);
         let scan = |nodes: &Range<u32>| self.scan(nodes.clone(), watch);
         let outcomes = each_at_once(threads, &stretches, &scan);
@@ -182,6 +216,7 @@ impl VectorScan<'_> {
                 own.extend(more);
             }
         }
+        whole.spent.ns = clock::now().saturating_duration_since(begun).as_nanos() as u64;
         self.answer(whole, answers);
         Ok(())
     }
@@ -197,7 +232,7 @@ impl VectorScan<'_> {
             let own = |node: u32| node.saturating_sub(segment.base).min(segment.node_count());
             for run in runs(own(nodes.start)..own(nodes.end), admits, page_of) {
                 spent.read(segment, &run);
-                segment.visit_vectors(run, &mut |node, vector| {
+                segment.visit_vectors((run, self.transfer_bytes), &mut |node, vector| {
                     if !admits(node.0) {
                         return Ok(());
                     }
@@ -316,6 +351,8 @@ struct Spent {
     scored: u64,
     reads: u64,
     pages: u64,
+    /// Nanoseconds from start to end.
+    ns: u64,
 }
 
 impl Spent {
@@ -333,14 +370,16 @@ impl Spent {
         self.pages += (last + 1 - first) * u64::from(span);
     }
 
-    /// Charges the query `number` of `count`: with its distances, and with its share of the reads,
-    /// which serve all queries.
+    /// Charges the query `number` of `count`: with its distances, with its share of the reads and
+    /// of the time, which serve all queries, and with all of the time as its latency.
     fn charge(&self, stats: &mut QueryStats, (number, count): (u64, u64), page_bytes: u64) {
         let share = |all: u64| all / count.max(1) + u64::from(number < all % count.max(1));
         stats.exact_distances += self.scored;
         stats.reads += share(self.reads);
         stats.pages += share(self.pages);
         stats.bytes_read += share(self.pages) * page_bytes;
+        stats.compute_ns += share(self.ns);
+        stats.latency_ns += self.ns;
     }
 }
 

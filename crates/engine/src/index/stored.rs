@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{Index, Version};
 use crate::error::{Error, Result};
+use crate::storage::TRANSFER_BYTES;
 
 /// A vector as an index holds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,7 +106,7 @@ impl Version {
                     .as_deref()
                     .is_some_and(|dead| dead.contains(node))
             };
-            segment.visit_vectors(own, &mut |node, vector| {
+            segment.visit_vectors((own, TRANSFER_BYTES), &mut |node, vector| {
                 if is_dead(node) {
                     return Ok(());
                 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::layout::{PageCodec, PageError, PageView, UnpackedList};
 use crate::resolve::{self, AnyCodec, Source};
-use crate::storage::scan;
+use crate::storage::{TRANSFER_BYTES, scan};
 
 /// Pages read between two looks at cancellation.
 const PAGES_PER_STEP: u64 = 4096;
@@ -69,13 +69,17 @@ pub(crate) fn survey_lists(
     while first < pages {
         progress.check()?;
         let end = pages.min(first + PAGES_PER_STEP);
-        scan(&records, first..end, &mut |page, payload| {
-            match &codec {
-                AnyCodec::Record(codec) => survey_page(codec, (page, payload), survey),
-                AnyCodec::PageNode(codec) => survey_page(codec, (page, payload), survey),
-            }?;
-            Ok(())
-        })?;
+        scan(
+            &records,
+            (first..end, TRANSFER_BYTES),
+            &mut |page, payload| {
+                match &codec {
+                    AnyCodec::Record(codec) => survey_page(codec, (page, payload), survey),
+                    AnyCodec::PageNode(codec) => survey_page(codec, (page, payload), survey),
+                }?;
+                Ok(())
+            },
+        )?;
         progress.advance(end - first);
         first = end;
     }

@@ -11,7 +11,7 @@ use super::identity_check::IdentityCheck;
 use crate::error::{ErrorKind, Result};
 use crate::layout::{PageCodec, PageError, PageView, Record, UnfoldedVector, UnpackedList};
 use crate::resolve::{self, AnyCodec, Source};
-use crate::storage::scan;
+use crate::storage::{TRANSFER_BYTES, scan};
 
 use super::dead::check_dead;
 use super::ids::{ToldIds, check_ids};
@@ -152,20 +152,24 @@ fn verify_records(
     while first < pages {
         progress.check()?;
         let end = pages.min(first + PAGES_PER_STEP);
-        scan(&records, first..end, &mut |page, payload| {
-            let place = (page, payload);
-            let problems = match &codec {
-                AnyCodec::Record(codec) => check_page(codec, source, place, &mut seen),
-                AnyCodec::PageNode(codec) => check_page(codec, source, place, &mut seen),
-            }?;
-            for problem in problems {
-                report.note(problem);
-            }
-            if !map.holds_vectors_alone(page) {
-                report.records += map.nodes_of(page).len() as u64;
-            }
-            Ok(())
-        })?;
+        scan(
+            &records,
+            (first..end, TRANSFER_BYTES),
+            &mut |page, payload| {
+                let place = (page, payload);
+                let problems = match &codec {
+                    AnyCodec::Record(codec) => check_page(codec, source, place, &mut seen),
+                    AnyCodec::PageNode(codec) => check_page(codec, source, place, &mut seen),
+                }?;
+                for problem in problems {
+                    report.note(problem);
+                }
+                if !map.holds_vectors_alone(page) {
+                    report.records += map.nodes_of(page).len() as u64;
+                }
+                Ok(())
+            },
+        )?;
         progress.advance(end - first);
         first = end;
     }

@@ -64,15 +64,15 @@ pub(crate) fn gather(
     }
 }
 
-/// Shows the payload of every page of `pages`, in order. Reads are sequential, about
-/// [`TRANSFER_BYTES`] at a time.
+/// Shows the payload of every page of `pages`, in order. Reads are sequential, about so many bytes
+/// at a time, a page at least.
 pub(crate) fn scan(
     records: &RecordPages,
-    pages: std::ops::Range<u64>,
+    (pages, transfer_bytes): (std::ops::Range<u64>, usize),
     visit: &mut dyn FnMut(PageId, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let unit_bytes = records.geometry().unit_bytes();
-    let most = (TRANSFER_BYTES / unit_bytes).max(1) as u64;
+    let most = (transfer_bytes / unit_bytes).max(1) as u64;
     let batch = most.min(pages.end.saturating_sub(pages.start)).max(1) as usize;
     let mut buffers = AlignedBuffers::new(batch, unit_bytes)?;
     u32::try_from(pages.end).map_err(|_| too_many_pages())?;
