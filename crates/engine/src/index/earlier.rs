@@ -107,7 +107,7 @@ pub(super) struct QueryMarks<'t> {
 
 impl EarlierCalls {
     /// How to search for so many queries; `alike` are the lists of like ones. What was told of far
-    /// fewer or more nodes is forgotten: what a look at all of them costs goes with them.
+    /// fewer or more nodes is forgotten: what a scan of all of them costs goes with them.
     pub(super) fn advise(
         &self,
         version: &Version,
@@ -255,7 +255,7 @@ impl Sums {
         self.queries += 1;
     }
 
-    /// Means, where a look at all vectors costs so much; `None` of too few queries to act on them.
+    /// Means, where a scan of all vectors costs so much; `None` of too few queries to act on them.
     fn means(&self, options: &SearchOptions, scanned: f64) -> Option<Comparison> {
         let queries = self.queries.max(1) as f32;
         let missed = self.missed / queries;

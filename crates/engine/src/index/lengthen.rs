@@ -1,8 +1,8 @@
 //! Lists for queries unlike those of the calibration. A sample is compared with all vectors where
 //! that costs little beside the call, or searched with a list that leaves out hardly anything;
 //! other lists grow until the sample misses no more of that than the asked recall allows, and the
-//! list to compare with is clearly longer than they are. Where lists cost more than a look at all
-//! vectors, that is taken.
+//! list to compare with is clearly longer than they are. Where lists cost more than a scan of all
+//! vectors, that is done.
 
 use super::collect::Answer;
 use super::sampled::{Whole, recall_of, spread};
@@ -32,7 +32,7 @@ const STEP: f32 = 1.1;
 /// Standard errors that lists which shrink are sure of.
 pub(super) const SURE: f32 = 2.0;
 /// Lists grow to so many times their usual size, or to so many places, whatever a sample misses:
-/// queries that resemble no row would search all of them. A look at all vectors may cost as many
+/// queries that resemble no row would search all of them. A scan of all vectors may cost as many
 /// times what the usual lists do.
 const LONGEST: (u32, u32) = (16, 4 * LEAST);
 /// Share of what a call costs that queries of its sample may be compared with all vectors for, and
@@ -75,7 +75,7 @@ pub(super) struct Comparison {
     pub(super) error: f32,
     /// Places of a list, mean.
     pub(super) list_size: u32,
-    /// What a query cost, and would by a look at all vectors.
+    /// What a query cost, and would by a scan of all vectors.
     pub(super) walked: f64,
     pub(super) scanned: f64,
 }
@@ -174,7 +174,7 @@ impl Lengthening {
     }
 
     /// The next lists: those of the calibration for more misses, then of one size, then none;
-    /// `None` if memory has no longer ones, and a look at all vectors costs too much.
+    /// `None` if memory has no longer ones, and a scan of all vectors costs too much.
     fn longer(
         &mut self,
         place: (&Version, &Queries<'_>),
@@ -248,7 +248,7 @@ impl Index {
 
     /// The same, by comparing all of a sample with all vectors or with a longer list, which gives
     /// its answers. If memory has no lists that find enough, the longest that were tried stay,
-    /// unless a look at all vectors is worth it; where the sample misses less than it may for sure,
+    /// unless a scan of all vectors is worth it; where the sample misses less than it may for sure,
     /// lists with the usual margin shrink.
     ///
     /// Searches for the sample with what it is compared with, with the usual margin if those lists

@@ -1,4 +1,4 @@
-//! What a look at all vectors costs beside a walk: in scores of codes, as queries count what they
+//! What a scan of all vectors costs beside a walk: in scores of codes, as queries count what they
 //! spent.
 
 use super::Version;
