@@ -1,0 +1,70 @@
+"""Seconds and recall of large calls of unlike queries by two builds in turns: times.py BEFORE AFTER OUT.jsonl
+
+BEFORE and AFTER are directories of the Python package. Indexes are built once, by AFTER; one process a call.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+CALL = """
+import json, sys, time
+import numpy as np
+import pageway
+
+place, k, asked, threads = sys.argv[1], *map(float, sys.argv[2:])
+queries, farthest = np.load(place + ".queries.npy"), np.load(place + f".{int(k)}.npy")
+with pageway.open(place) as index:
+    begun = time.perf_counter()
+    found = index.search(queries, k=int(k), recall=asked, threads=int(threads))
+    seconds = time.perf_counter() - begun
+got = np.mean(found.distances <= farthest[:, None] * (1 + 1e-6))
+print(json.dumps({"seconds": round(seconds, 3), "got": round(float(got), 4), "pages": round(float(np.mean(found.stats["pages"])), 1)}))
+"""
+
+
+def sets(numpy):
+    """The rows and queries of `bits` and `counts` of 2026-11-29-large-calls."""
+    source = pathlib.Path(__file__).parent.parent / "2026-11-29-large-calls" / "calls.py"
+    names = {"np": numpy}
+    for part in source.read_text().split("\n\n\n"):
+        if part.startswith(("def bits", "def counts", "def nearest")):
+            exec(part, {**names, "QUERIES": 3000}, names)
+    return names
+
+
+def kth(numpy, rows, queries, near):
+    """Squared distance of the farthest of the nearest."""
+    apart = (rows[own].astype(numpy.float32) - query.astype(numpy.float32) for query, own in zip(queries, near))
+    return numpy.array([(own**2).sum(1).max() for own in apart])
+
+
+def main():
+    before, after, out = sys.argv[1:4]
+    sys.path.insert(0, after)
+    import numpy as np
+    import pageway
+
+    names = sets(np)
+    with tempfile.TemporaryDirectory() as place, open(out, "a") as records:
+        for name in ("bits", "counts"):
+            rows, kinds = names[name](np.random.default_rng(23))
+            queries = next(iter(kinds.values()))
+            truths = {k: kth(np, rows, queries, names["nearest"](rows, queries, k)) for k in (10,)}
+            for memory in ("10%", "20%"):
+                path = f"{place}/{name}-{memory}"
+                pageway.build(path, rows, metric="l2", memory=memory).close()
+                np.save(path + ".queries.npy", queries)
+                for k, farthest in truths.items():
+                    np.save(path + f".{k}.npy", farthest)
+                    for threads in (1, 2):
+                        for turn in range(2):
+                            for label, package in (("before", before), ("after", after)):
+                                call = [sys.executable, "-c", CALL, path, str(k), "0.95", str(threads)]
+                                told = subprocess.run(call, env={"PYTHONPATH": package}, capture_output=True, text=True, check=True)
+                                cell = {"build": label, "set": name, "memory": memory, "k": k, "asked": 0.95, "threads": threads, "turn": turn}
+                                print(json.dumps({**cell, **json.loads(told.stdout)}), file=records, flush=True)
+
+
+main()
