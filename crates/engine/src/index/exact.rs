@@ -213,7 +213,11 @@ impl VectorScan<'_> {
             let found = found?;
             whole.spent.add(&found.spent);
             for (own, more) in whole.lists.iter_mut().zip(found.lists) {
-                own.extend(more);
+                if own.is_empty() {
+                    *own = more;
+                } else {
+                    own.extend(more);
+                }
             }
         }
         whole.spent.ns = clock::now().saturating_duration_since(begun).as_nanos() as u64;
