@@ -452,6 +452,7 @@ fn where_lists_cost_more_than_all_vectors_these_are_compared() {
         "{unlike} {list_size}"
     );
     assert!(rest.ids == exact.ids && rest.expected_recall == Some(1.0));
+    assert!(rest.settings.threads > 0 && rest.stats.iter().all(|own| own.latency_ns > 0));
     // What the first sample cost is counted.
     let usual = pages(&search(&open(), &few, &wish));
     assert!(pages(&rest) < usual / 2.0, "{} {usual}", pages(&rest));

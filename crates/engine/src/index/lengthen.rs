@@ -13,7 +13,7 @@ use super::{Index, Version};
 use crate::calibration::Misses;
 use crate::error::Result;
 use crate::execution::driver::Outcomes;
-use crate::options::{Answers, Effort, Queries, SearchOptions};
+use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 
 /// Share of the allowed misses that the list to compare with leaves out, by the calibration.
 const LEFT_OUT: f32 = 0.05;
@@ -356,7 +356,12 @@ impl Index {
             SampledLists::Exhaustive => {
                 let mut found = self.scan_segments(place, options, watch)?;
                 found.expected_recall = options.radius.is_none().then_some(1.0);
-                found.settings.list_size = place.0.node_count();
+                found.settings = SearchSettings {
+                    list_size: place.0.node_count(),
+                    threads: self.threads_of(options),
+                    interleave: 1,
+                    ..SearchSettings::default()
+                };
                 Ok((found, Vec::new()))
             }
         }
