@@ -54,8 +54,9 @@ class Searching:
         recall : float, optional
             Recall@k to reach on average, 0.95 by default. The calibration of the index turns it
             into a list size, with what the queries of this call, or of earlier ones where it has
-            fewer than 256, tell of how they lie from what they find. `list_size` gives the same
-            answer always.
+            fewer than 256, tell of how they lie from what they find. Queries unlike the vectors are
+            compared with all of them where that costs less than their lists. `list_size` gives the
+            same answer always.
         list_size : int, optional
             Candidate list size (L), instead of `recall`; below `k` it means `k`. Larger finds more
             and reads more.

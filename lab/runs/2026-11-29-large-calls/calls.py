@@ -11,7 +11,6 @@ import time
 import numpy as np
 import pageway
 
-label, out, base, asked_of_base = sys.argv[1:5]
 QUERIES = 3000
 
 
@@ -72,21 +71,23 @@ def share(rows, query, ids, truth):
     return min(int(near.sum()), len(truth)) / len(truth)
 
 
-with tempfile.TemporaryDirectory() as place, open(out, "a") as records:
-    for make in (bits, mixtures, counts, texts):
-        rows, kinds = make(np.random.default_rng(23))
-        for memory in ("10%", "20%"):
-            path = pathlib.Path(place) / f"{make.__name__}-{memory}"
-            pageway.build(path, rows, metric="l2", memory=memory).close()
-            for (kind, queries), k in ((kind, k) for kind in kinds.items() for k in (10, 50)):
-                truth = nearest(rows, queries, k)
-                for asked in (0.8, 0.9, 0.95):
-                    with pageway.open(path) as index:
-                        begun = time.perf_counter()
-                        found = index.search(queries, k=k, recall=asked)
-                        seconds = time.perf_counter() - begun
-                    got = [share(rows, query, ids.astype(int), near) for query, ids, near in zip(queries, found.ids, truth)]
-                    cell = {"build": label, "set": make.__name__, "queries": kind, "memory": memory, "k": k, "asked": asked, "unlike": float(found.unlike), "seconds": round(seconds, 3)}
-                    cell["got"], cell["error"] = round(float(np.mean(got)), 4), round(float(np.std(got) / len(got) ** 0.5), 4)
-                    cell["pages"] = round(float(np.mean(found.stats["pages"])), 2)
-                    print(json.dumps(cell), file=records, flush=True)
+if __name__ == "__main__":
+    label, out, base, asked_of_base = sys.argv[1:5]
+    with tempfile.TemporaryDirectory() as place, open(out, "a") as records:
+        for make in (bits, mixtures, counts, texts):
+            rows, kinds = make(np.random.default_rng(23))
+            for memory in ("10%", "20%"):
+                path = pathlib.Path(place) / f"{make.__name__}-{memory}"
+                pageway.build(path, rows, metric="l2", memory=memory).close()
+                for (kind, queries), k in ((kind, k) for kind in kinds.items() for k in (10, 50)):
+                    truth = nearest(rows, queries, k)
+                    for asked in (0.8, 0.9, 0.95):
+                        with pageway.open(path) as index:
+                            begun = time.perf_counter()
+                            found = index.search(queries, k=k, recall=asked)
+                            seconds = time.perf_counter() - begun
+                        got = [share(rows, query, ids.astype(int), near) for query, ids, near in zip(queries, found.ids, truth)]
+                        cell = {"build": label, "set": make.__name__, "queries": kind, "memory": memory, "k": k, "asked": asked, "unlike": float(found.unlike), "seconds": round(seconds, 3)}
+                        cell["got"], cell["error"] = round(float(np.mean(got)), 4), round(float(np.std(got) / len(got) ** 0.5), 4)
+                        cell["pages"] = round(float(np.mean(found.stats["pages"])), 2)
+                        print(json.dumps(cell), file=records, flush=True)

@@ -24,16 +24,6 @@ print(json.dumps({"seconds": round(seconds, 3), "got": round(float(got), 4), "pa
 """
 
 
-def sets(numpy):
-    """The rows and queries of `bits` and `counts` of 2026-11-29-large-calls."""
-    source = pathlib.Path(__file__).parent.parent / "2026-11-29-large-calls" / "calls.py"
-    names = {"np": numpy}
-    for part in source.read_text().split("\n\n\n"):
-        if part.startswith(("def bits", "def counts", "def nearest")):
-            exec(part, {**names, "QUERIES": 3000}, names)
-    return names
-
-
 def kth(numpy, rows, queries, near):
     """Squared distance of the farthest of the nearest."""
     apart = (rows[own].astype(numpy.float32) - query.astype(numpy.float32) for query, own in zip(queries, near))
@@ -43,15 +33,17 @@ def kth(numpy, rows, queries, near):
 def main():
     before, after, out = sys.argv[1:4]
     sys.path.insert(0, after)
+    sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "2026-11-29-large-calls"))
+    import calls
     import numpy as np
     import pageway
 
-    names = sets(np)
     with tempfile.TemporaryDirectory() as place, open(out, "a") as records:
-        for name in ("bits", "counts"):
-            rows, kinds = names[name](np.random.default_rng(23))
+        for make in (calls.bits, calls.counts):
+            name = make.__name__
+            rows, kinds = make(np.random.default_rng(23))
             queries = next(iter(kinds.values()))
-            truths = {k: kth(np, rows, queries, names["nearest"](rows, queries, k)) for k in (10,)}
+            truths = {k: kth(np, rows, queries, calls.nearest(rows, queries, k)) for k in (10,)}
             for memory in ("10%", "20%"):
                 path = f"{place}/{name}-{memory}"
                 pageway.build(path, rows, metric="l2", memory=memory).close()

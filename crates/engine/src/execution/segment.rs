@@ -258,32 +258,28 @@ impl LoadedSegment {
         if nodes.is_empty() || nodes.end > map.node_count {
             return Err(out_of_range());
         }
-        let pages = map.vector_pages_of(nodes.clone());
+        let pages = (map.vector_pages_of(nodes.clone()), transfer_bytes);
         let mut room = UnfoldedVector::new();
-        scan(
-            &self.pages,
-            (pages, transfer_bytes),
-            &mut |page, payload| {
-                if !map.holds_vectors(page) {
-                    return Ok(());
+        scan(&self.pages, pages, &mut |page, payload| {
+            if !map.holds_vectors(page) {
+                return Ok(());
+            }
+            let view = codec.view(page, payload)?;
+            for node in map.nodes_of(page).filter(|node| nodes.contains(node)) {
+                let vector = view.vector(NodeId(node), &mut room)?;
+                let (row, row_count) = (vector.row, map.node_count);
+                if row >= row_count {
+                    let error = PageError::Row {
+                        node,
+                        row,
+                        row_count,
+                    };
+                    return Err(error.into());
                 }
-                let view = codec.view(page, payload)?;
-                for node in map.nodes_of(page).filter(|node| nodes.contains(node)) {
-                    let vector = view.vector(NodeId(node), &mut room)?;
-                    let (row, row_count) = (vector.row, map.node_count);
-                    if row >= row_count {
-                        let error = PageError::Row {
-                            node,
-                            row,
-                            row_count,
-                        };
-                        return Err(error.into());
-                    }
-                    visit(NodeId(node), vector)?;
-                }
-                Ok(())
-            },
-        )
+                visit(NodeId(node), vector)?;
+            }
+            Ok(())
+        })
     }
 }
 

@@ -109,10 +109,11 @@ impl ScanSizes {
         let worth = (nodes as usize).saturating_mul(queries) / LEAST_OF_THREAD;
         let threads = threads.clamp(1, worth.max(1));
         let share = version.for_searches() / TRANSFER_SHARE / threads as u64;
+        let results = kept(k.min(nodes)) * size_of::<Answer>();
         Self {
             threads,
             transfer_bytes: share.min(MOST_TRANSFER),
-            query_bytes: (kept(k.min(nodes)) * size_of::<Answer>() * threads) as u64,
+            query_bytes: ((results + size_of::<ScanList<'_>>()) * threads) as u64,
         }
     }
 

@@ -214,8 +214,9 @@ impl Index {
     /// The lists with which a sample of a call of so many queries gets its recall, and its answers
     /// with the costs of all searches. `found` are its answers by lists for so many misses.
     ///
-    /// As many of the sample as a small part of the call pays for are compared with all vectors; if
-    /// that is too few, all of it is compared with a longer list.
+    /// If the call costs less by a scan of all vectors there are none. Else as many of the sample
+    /// as a small part of the call pays for are compared with all vectors; if that is too few, all
+    /// of it is compared with a longer list.
     pub(super) fn lengthen(
         &self,
         place: (&Version, &Queries<'_>),
@@ -225,7 +226,14 @@ impl Index {
     ) -> Result<(SampledLists, Searched)> {
         let (version, queries) = place;
         let sample = found.0.stats.len();
-        let few = compared_with_all(version, options, (&found.0, count));
+        let walked = version.walk_cost(&found.0);
+        if version.scan_cost(options, count) <= walked {
+            let lists = SampledLists::Exhaustive;
+            let mut scanned = self.search_lists(place, (options, lists), watch)?;
+            scanned.0.add_costs(&found.0);
+            return Ok((lists, scanned));
+        }
+        let few = compared_with_all(version, options, (walked, count)).min(sample);
         if few == 0 || few == sample {
             let sampled = (shortest, found);
             return self.lengthen_by(place, options, (sampled, few > 0), (count, watch));
@@ -368,21 +376,17 @@ impl Index {
     }
 }
 
-/// How many of the sample of a call of so many queries, which found this, are compared with all
-/// vectors: as many as cost little beside the call, and all where the whole call costs less so.
+/// How many of a sample are compared with all vectors: as many as cost little beside a call of so
+/// many queries, of which each costs so much.
 fn compared_with_all(
     version: &Version,
     options: &SearchOptions,
-    (found, count): (&Answers, usize),
+    (walked, count): (f64, usize),
 ) -> usize {
-    let (walked, sample) = (version.walk_cost(found), found.stats.len());
-    if version.scan_cost(options, count) <= walked {
-        return sample;
-    }
     let (share, least) = COMPARED;
     let each = version.scan_cost(options, least);
     let paid = (share * walked * count as f64 / each) as usize;
-    if paid < least { 0 } else { paid.min(sample) }
+    if paid < least { 0 } else { paid }
 }
 
 /// Places of the lists of the calibration for queries that miss so much: of all sizes that queries

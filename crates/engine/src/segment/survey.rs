@@ -69,17 +69,14 @@ pub(crate) fn survey_lists(
     while first < pages {
         progress.check()?;
         let end = pages.min(first + PAGES_PER_STEP);
-        scan(
-            &records,
-            (first..end, TRANSFER_BYTES),
-            &mut |page, payload| {
-                match &codec {
-                    AnyCodec::Record(codec) => survey_page(codec, (page, payload), survey),
-                    AnyCodec::PageNode(codec) => survey_page(codec, (page, payload), survey),
-                }?;
-                Ok(())
-            },
-        )?;
+        let own = (first..end, TRANSFER_BYTES);
+        scan(&records, own, &mut |page, payload| {
+            match &codec {
+                AnyCodec::Record(codec) => survey_page(codec, (page, payload), survey),
+                AnyCodec::PageNode(codec) => survey_page(codec, (page, payload), survey),
+            }?;
+            Ok(())
+        })?;
         progress.advance(end - first);
         first = end;
     }

@@ -152,24 +152,21 @@ fn verify_records(
     while first < pages {
         progress.check()?;
         let end = pages.min(first + PAGES_PER_STEP);
-        scan(
-            &records,
-            (first..end, TRANSFER_BYTES),
-            &mut |page, payload| {
-                let place = (page, payload);
-                let problems = match &codec {
-                    AnyCodec::Record(codec) => check_page(codec, source, place, &mut seen),
-                    AnyCodec::PageNode(codec) => check_page(codec, source, place, &mut seen),
-                }?;
-                for problem in problems {
-                    report.note(problem);
-                }
-                if !map.holds_vectors_alone(page) {
-                    report.records += map.nodes_of(page).len() as u64;
-                }
-                Ok(())
-            },
-        )?;
+        let own = (first..end, TRANSFER_BYTES);
+        scan(&records, own, &mut |page, payload| {
+            let place = (page, payload);
+            let problems = match &codec {
+                AnyCodec::Record(codec) => check_page(codec, source, place, &mut seen),
+                AnyCodec::PageNode(codec) => check_page(codec, source, place, &mut seen),
+            }?;
+            for problem in problems {
+                report.note(problem);
+            }
+            if !map.holds_vectors_alone(page) {
+                report.records += map.nodes_of(page).len() as u64;
+            }
+            Ok(())
+        })?;
         progress.advance(end - first);
         first = end;
     }
