@@ -2,6 +2,7 @@
 
 BEFORE and AFTER are directories of the Python package. Indexes are built once, by AFTER; one process a call.
 """
+import itertools
 import json
 import pathlib
 import subprocess
@@ -13,11 +14,11 @@ import json, sys, time
 import numpy as np
 import pageway
 
-place, k, asked, threads = sys.argv[1], *map(float, sys.argv[2:])
-queries, farthest = np.load(place + ".queries.npy"), np.load(place + f".{int(k)}.npy")
+place, threads = sys.argv[1], int(sys.argv[2])
+queries, farthest = np.load(place + ".queries.npy"), np.load(place + ".kth.npy")
 with pageway.open(place) as index:
     begun = time.perf_counter()
-    found = index.search(queries, k=int(k), recall=asked, threads=int(threads))
+    found = index.search(queries, k=10, recall=0.95, threads=threads)
     seconds = time.perf_counter() - begun
 got = np.mean(found.distances <= farthest[:, None] * (1 + 1e-6))
 print(json.dumps({"seconds": round(seconds, 3), "got": round(float(got), 4), "pages": round(float(np.mean(found.stats["pages"])), 1)}))
@@ -43,20 +44,17 @@ def main():
             name = make.__name__
             rows, kinds = make(np.random.default_rng(23))
             queries = next(iter(kinds.values()))
-            truths = {k: kth(np, rows, queries, calls.nearest(rows, queries, k)) for k in (10,)}
+            farthest = kth(np, rows, queries, calls.nearest(rows, queries, 10))
             for memory in ("10%", "20%"):
                 path = f"{place}/{name}-{memory}"
                 pageway.build(path, rows, metric="l2", memory=memory).close()
                 np.save(path + ".queries.npy", queries)
-                for k, farthest in truths.items():
-                    np.save(path + f".{k}.npy", farthest)
-                    for threads in (1, 2):
-                        for turn in range(2):
-                            for label, package in (("before", before), ("after", after)):
-                                call = [sys.executable, "-c", CALL, path, str(k), "0.95", str(threads)]
-                                told = subprocess.run(call, env={"PYTHONPATH": package}, capture_output=True, text=True, check=True)
-                                cell = {"build": label, "set": name, "memory": memory, "k": k, "asked": 0.95, "threads": threads, "turn": turn}
-                                print(json.dumps({**cell, **json.loads(told.stdout)}), file=records, flush=True)
+                np.save(path + ".kth.npy", farthest)
+                for threads, turn, (label, package) in itertools.product((1, 2), range(2), (("before", before), ("after", after))):
+                    call = [sys.executable, "-c", CALL, path, str(threads)]
+                    told = subprocess.run(call, env={"PYTHONPATH": package}, capture_output=True, text=True, check=True)
+                    cell = {"build": label, "set": name, "memory": memory, "k": 10, "asked": 0.95, "threads": threads, "turn": turn}
+                    print(json.dumps({**cell, **json.loads(told.stdout)}), file=records, flush=True)
 
 
 main()
