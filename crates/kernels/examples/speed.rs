@@ -15,8 +15,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use pageway_kernels::{
-    BLOCK_CODES, BitWeights, BlockFactors, BlockWeights, Estimator, IsaError, KernelSet,
-    pack_panels, panel_values,
+    BLOCK_CODES, BitWeights, BlockFactors, BlockWeights, DigitWeights, Estimator, FixedMatrix,
+    IsaError, KernelSet, pack_panels, panel_values,
 };
 use pageway_types::{ElementType, Metric, Place};
 
@@ -97,6 +97,8 @@ fn main() -> Result<(), IsaError> {
         tables(kernels);
         products(kernels);
         bits(kernels);
+        digits(kernels);
+        fixed(kernels);
     }
     Ok(())
 }
@@ -228,6 +230,56 @@ fn bits(kernels: &KernelSet) {
              weights {fill:.0}"
         );
         blocks(kernels, &values, code_bytes);
+    }
+}
+
+/// Codes of digits of four bits and behind them of one bit, in cache and at random.
+fn digits(kernels: &KernelSet) {
+    const ROWS: usize = 1 << 17;
+    for (fours, ones) in [(64, 0), (192, 0), (192, 48), (480, 120)] {
+        let code_bytes = fours + ones;
+        let mut weights = DigitWeights::new(code_bytes, fours);
+        let value = |at: usize| (at as i16).wrapping_mul(2741) >> 3;
+        weights.fill((0..2 * fours).map(value), (0..8 * ones).map(value));
+        let codes = random_bytes(ROWS * code_bytes);
+        let places = random_places(ROWS, PLACES_PER_CALL * 1_000);
+        let near: Vec<Place> = (0..PLACES_PER_CALL as u32).map(Place).collect();
+        let mut out = [0; PLACES_PER_CALL];
+        let mut gather = |places: &[Place], calls: usize| {
+            nanoseconds(calls * PLACES_PER_CALL, || {
+                for places in places.chunks(PLACES_PER_CALL).cycle().take(calls) {
+                    let codes = black_box(codes.as_slice());
+                    kernels.digit_sums_gather()(&weights, codes, code_bytes, places, &mut out);
+                    black_box(&out);
+                }
+            })
+        };
+        let (near, random) = (gather(&near, 1_000), gather(&places, 1_000));
+        println!("  {fours} bytes of fours, {ones} of ones: near {near:.1}  random {random:.1}");
+    }
+}
+
+/// Products of one row and of eight with a matrix of some wide and some narrow columns.
+fn fixed(kernels: &KernelSet) {
+    for (dimension, wide) in [(128, 128), (384, 384), (384, 128), (960, 256)] {
+        let values = (0..dimension * dimension).map(|at| (at * 7919 % 2003) as f32 / 2003.0 - 0.5);
+        let values: Vec<f32> = values.collect();
+        let matrix = FixedMatrix::new((dimension, dimension), wide, &values);
+        let mut out = vec![0.0; 8 * dimension];
+        let mut project = |rows: usize| {
+            nanoseconds(100 * rows, || {
+                for _ in 0..100 {
+                    let rows = black_box(&values[..rows * dimension]);
+                    kernels.project_fixed()(&matrix, rows, &mut out[..rows.len()]);
+                    black_box(&out);
+                }
+            })
+        };
+        let (one, eight) = (project(1), project(8));
+        println!(
+            "  fixed point, {dimension} to {dimension}, {wide} wide: one {one:.0}  of eight \
+             {eight:.0}"
+        );
     }
 }
 

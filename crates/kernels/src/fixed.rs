@@ -20,6 +20,7 @@
 //! Wide and narrow columns have tiles of their own. A product reads the lines from the first to the
 //! last.
 
+use std::iter::once;
 use std::ops::Range;
 
 /// Columns of a line.
@@ -314,24 +315,23 @@ fn tiles(columns: usize) -> impl Iterator<Item = usize> {
 /// Sums of the columns of a tile.
 pub(crate) type TileSums<const LINES: usize> = [[i32; LINE_COLUMNS]; LINES];
 
-/// How an instruction set multiplies a row by a tile.
+/// How an instruction set multiplies rows by a tile.
 ///
 /// # Safety
 /// `sums` needs the CPU features of the instruction set; there are `LINES` lines per pair, 1, 2, 4
-/// or 8.
+/// or 8, and a pair of each row for every pair of the tile.
 pub(crate) trait Tile {
-    unsafe fn sums<L: Line, const LINES: usize>(lines: &[L], pairs: &[[i16; 2]])
-    -> TileSums<LINES>;
-
-    /// The same of several rows.
-    #[inline(always)]
-    unsafe fn sums_of<L: Line, const LINES: usize, const ROWS: usize>(
+    unsafe fn sums<L: Line, const LINES: usize, const ROWS: usize>(
         lines: &[L],
         pairs: [&[[i16; 2]]; ROWS],
-    ) -> [TileSums<LINES>; ROWS] {
-        // SAFETY: that of the caller.
-        pairs.map(|pairs| unsafe { Self::sums::<L, LINES>(lines, pairs) })
-    }
+    ) -> [TileSums<LINES>; ROWS];
+}
+
+/// The integers of a pair in one word, the first in its lower half.
+#[inline(always)]
+pub(crate) fn word([x, y]: [i16; 2]) -> i32 {
+    let word = u32::from(x.cast_unsigned()) | u32::from(y.cast_unsigned()) << 16;
+    word.cast_signed()
 }
 
 /// Rows that are multiplied together: the matrix comes from far away once for all of them.
@@ -447,19 +447,18 @@ unsafe fn project_lines<T: Tile, L: Line>(
             let outs = outs.map(|out| &mut out[first..last]);
             // SAFETY: the caller vouches for the features; a tile has its lines for each pair.
             unsafe {
-                match (width, rows) {
-                    (TILE_LINES, [one, next]) => {
-                        let both = [one, next].map(|row| &row.pairs[..pairs]);
-                        let sums = T::sums_of::<L, TILE_LINES, ABREAST>(own, both);
-                        for ((row, sums), out) in rows.iter().zip(sums).zip(outs) {
-                            keep(sums, row.unit, out);
-                        }
-                    }
-                    _ => {
-                        for (row, out) in rows.iter().zip(outs) {
-                            let pairs = (&row.pairs[..pairs], row.unit);
-                            project_tile::<T, L>((own, width), pairs, out);
-                        }
+                if let (TILE_LINES, [one, next]) = (width, rows) {
+                    let both = ([one, next], pairs);
+                    project_tile::<T, L, TILE_LINES, ABREAST>(own, both, outs);
+                    continue;
+                }
+                for (row, out) in rows.iter().zip(outs) {
+                    let (row, out) = (([row], pairs), once(out));
+                    match width {
+                        TILE_LINES => project_tile::<T, L, TILE_LINES, 1>(own, row, out),
+                        4 => project_tile::<T, L, 4, 1>(own, row, out),
+                        2 => project_tile::<T, L, 2, 1>(own, row, out),
+                        _ => project_tile::<T, L, 1, 1>(own, row, out),
                     }
                 }
             }
@@ -468,24 +467,21 @@ unsafe fn project_lines<T: Tile, L: Line>(
     }
 }
 
-/// Multiplies one row by a tile of so many lines for each pair.
+/// Multiplies some rows, of so many pairs, by a tile.
 ///
 /// # Safety
-/// The CPU has the features of `T`, and the tile its lines for each pair.
+/// The CPU has the features of `T`, and the tile `LINES` lines for each pair.
 #[inline(always)]
-unsafe fn project_tile<T: Tile, L: Line>(
-    (lines, width): (&[L], usize),
-    (pairs, unit): (&[[i16; 2]], f32),
-    out: &mut [f32],
+unsafe fn project_tile<'o, T: Tile, L: Line, const LINES: usize, const ROWS: usize>(
+    lines: &[L],
+    (rows, pairs): ([&FixedRow; ROWS], usize),
+    outs: impl Iterator<Item = &'o mut [f32]>,
 ) {
+    let integers = rows.map(|row| &row.pairs[..pairs]);
     // SAFETY: that of the caller.
-    unsafe {
-        match width {
-            TILE_LINES => keep(T::sums::<L, TILE_LINES>(lines, pairs), unit, out),
-            4 => keep(T::sums::<L, 4>(lines, pairs), unit, out),
-            2 => keep(T::sums::<L, 2>(lines, pairs), unit, out),
-            _ => keep(T::sums::<L, 1>(lines, pairs), unit, out),
-        }
+    let sums = unsafe { T::sums::<L, LINES, ROWS>(lines, integers) };
+    for ((row, sums), out) in rows.iter().zip(sums).zip(outs) {
+        keep(sums, row.unit, out);
     }
 }
 

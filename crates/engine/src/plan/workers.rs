@@ -98,15 +98,20 @@ pub(crate) fn list_size(manifest: &Manifest, options: &OpenOptions) -> Result<u3
             ASSUMED_LIST_SIZE.max(options.k)
         }
         Some(Effort::Recall(recall)) => {
-            let k = options.k.clamp(1, manifest.node_count().max(1));
+            let k = most_results(manifest, options.k);
             manifest.calibration.list_size_for(k, recall)?.max(k)
         }
     })
 }
 
+/// As many neighbours of `k` as there can be, and at least one.
+fn most_results(manifest: &Manifest, k: u32) -> u32 {
+    k.clamp(1, manifest.node_count().max(1))
+}
+
 /// The list of a search for `k` neighbours with the default effort.
 fn default_list(manifest: &Manifest, k: u32) -> u32 {
-    let k = k.clamp(1, manifest.node_count().max(1));
+    let k = most_results(manifest, k);
     let known = match SearchOptions::nearest(k).effort {
         Effort::Recall(recall) => manifest.calibration.list_size_for(k, recall).ok(),
         Effort::ListSize(size) => Some(size),
@@ -121,8 +126,9 @@ pub(crate) fn calibrated_list(manifest: &Manifest, options: &OpenOptions, list_s
         return list_size;
     }
     let calibration = &manifest.calibration;
-    let recall = calibration.best(options.k).unwrap_or(0.0);
-    let known = calibration.list_size_for(options.k, recall.min(ASSUMED_RECALL));
+    let k = most_results(manifest, options.k);
+    let recall = calibration.best(k).unwrap_or(0.0);
+    let known = calibration.list_size_for(k, recall.min(ASSUMED_RECALL));
     known.map_or(list_size, |known| {
         (known + known / DEAD_PART).max(list_size)
     })

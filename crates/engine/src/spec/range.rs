@@ -67,11 +67,8 @@ impl IndexSpec {
             !shape.metric.compares(shape.element),
             "metric",
             shape.metric.name(),
-            &format!(
-                "it compares bits, and these vectors are of {}; choose element type bit, or metric \
-                 l2, inner_product, cosine or l1",
-                shape.element
-            ),
+            "it compares bits, and these vectors hold numbers; choose element type bit, or metric \
+             l2, inner_product, cosine or l1",
         )
     }
 

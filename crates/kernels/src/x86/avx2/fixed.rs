@@ -10,28 +10,32 @@ use crate::fixed::{self, FixedMatrix, LINE_COLUMNS, Line, Tile, TileSums};
 /// Columns of a register.
 const REGISTER_COLUMNS: usize = 8;
 
-/// Lines of a tile that are summed at once: more would not fit the registers.
-const MOST_LINES: usize = 4;
+/// Lines of a tile that are summed at once, for one row and for two: more would not fit the
+/// registers.
+const MOST_LINES: (usize, usize) = (4, 2);
 
 /// Two registers of sums for each line of a part of a tile.
 struct Registers;
 
 impl Tile for Registers {
     #[inline(always)]
-    unsafe fn sums<L: Line, const LINES: usize>(
+    unsafe fn sums<L: Line, const LINES: usize, const ROWS: usize>(
         lines: &[L],
-        pairs: &[[i16; 2]],
-    ) -> TileSums<LINES> {
-        let mut out = [[0; LINE_COLUMNS]; LINES];
-        for (part, out) in out.chunks_mut(MOST_LINES).enumerate() {
-            let of_pairs = lines.chunks_exact(LINES);
-            let lines = of_pairs.map(|lines| &lines[part * MOST_LINES..]);
+        pairs: [&[[i16; 2]]; ROWS],
+    ) -> [TileSums<LINES>; ROWS] {
+        let mut out = [[[0; LINE_COLUMNS]; LINES]; ROWS];
+        let most = if ROWS == 1 {
+            MOST_LINES.0
+        } else {
+            MOST_LINES.1
+        };
+        for first in (0..LINES).step_by(most) {
             // SAFETY: the caller vouches for the features.
             unsafe {
-                match out.len() {
-                    MOST_LINES => sum_lines::<L, MOST_LINES>(lines, pairs, out),
-                    2 => sum_lines::<L, 2>(lines, pairs, out),
-                    _ => sum_lines::<L, 1>(lines, pairs, out),
+                match most.min(LINES) {
+                    4 => sum_lines::<L, LINES, ROWS, 4>((lines, first), pairs, &mut out),
+                    2 => sum_lines::<L, LINES, ROWS, 2>((lines, first), pairs, &mut out),
+                    _ => sum_lines::<L, LINES, ROWS, 1>((lines, first), pairs, &mut out),
                 }
             }
         }
@@ -39,32 +43,36 @@ impl Tile for Registers {
     }
 }
 
-/// Sums of the first `LINES` of the lines of each pair.
+/// Sums of `SOME` of the lines of each pair.
 ///
 /// # Safety
 /// The CPU has AVX2.
 #[inline(always)]
-unsafe fn sum_lines<'a, L: Line + 'a, const LINES: usize>(
-    lines: impl Iterator<Item = &'a [L]>,
-    pairs: &[[i16; 2]],
-    out: &mut [[i32; LINE_COLUMNS]],
+unsafe fn sum_lines<L: Line, const LINES: usize, const ROWS: usize, const SOME: usize>(
+    (lines, first): (&[L], usize),
+    pairs: [&[[i16; 2]]; ROWS],
+    out: &mut [TileSums<LINES>; ROWS],
 ) {
     // SAFETY: the caller vouches for the features; the sums of a line are two registers.
     unsafe {
-        let mut sums = [[_mm256_setzero_si256(); 2]; LINES];
-        for (lines, [x, y]) in lines.zip(pairs) {
-            let pair = u32::from(x.cast_unsigned()) | u32::from(y.cast_unsigned()) << 16;
-            let pair = _mm256_set1_epi32(pair.cast_signed());
-            for (sums, line) in sums.iter_mut().zip(lines) {
-                for (sum, values) in sums.iter_mut().zip(load(line)) {
-                    *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(values, pair));
+        let mut sums = [[[_mm256_setzero_si256(); 2]; SOME]; ROWS];
+        for (at, lines) in lines.chunks_exact(LINES).enumerate() {
+            for (number, line) in lines[first..first + SOME].iter().enumerate() {
+                let halves = load(line);
+                for (sums, pairs) in sums.iter_mut().zip(pairs) {
+                    let pair = _mm256_set1_epi32(fixed::word(pairs[at]));
+                    for (sum, values) in sums[number].iter_mut().zip(halves) {
+                        *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(values, pair));
+                    }
                 }
             }
         }
         for (out, sums) in out.iter_mut().zip(sums) {
-            let (halves, _) = out.as_chunks_mut::<REGISTER_COLUMNS>();
-            for (half, sum) in halves.iter_mut().zip(sums) {
-                _mm256_storeu_si256(half.as_mut_ptr().cast(), sum);
+            for (out, sums) in out[first..].iter_mut().zip(sums) {
+                let (halves, _) = out.as_chunks_mut::<REGISTER_COLUMNS>();
+                for (half, sum) in halves.iter_mut().zip(sums) {
+                    _mm256_storeu_si256(half.as_mut_ptr().cast(), sum);
+                }
             }
         }
     }
@@ -82,10 +90,11 @@ unsafe fn load<L: Line>(line: &L) -> [__m256i; 2] {
     unsafe {
         if size_of::<L>() == 64 {
             let half = line.cast::<__m256i>();
-            [half, half.add(1)].map(|half| _mm256_load_si256(half))
+            [_mm256_load_si256(half), _mm256_load_si256(half.add(1))]
         } else {
             let half = line.cast::<__m128i>();
-            [half, half.add(1)].map(|half| _mm256_cvtepi8_epi16(_mm_load_si128(half)))
+            let (low, high) = (_mm_load_si128(half), _mm_load_si128(half.add(1)));
+            [_mm256_cvtepi8_epi16(low), _mm256_cvtepi8_epi16(high)]
         }
     }
 }

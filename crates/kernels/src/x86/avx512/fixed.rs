@@ -12,59 +12,29 @@ struct Registers;
 
 impl Tile for Registers {
     #[inline(always)]
-    unsafe fn sums<L: Line, const LINES: usize>(
-        lines: &[L],
-        pairs: &[[i16; 2]],
-    ) -> TileSums<LINES> {
-        // SAFETY: the caller vouches for the features; there are as many sums of a line as a
-        // register holds.
-        unsafe {
-            let mut sums = [_mm512_setzero_si512(); LINES];
-            for (lines, [x, y]) in lines.chunks_exact(LINES).zip(pairs) {
-                let pair = u32::from(x.cast_unsigned()) | u32::from(y.cast_unsigned()) << 16;
-                let pair = _mm512_set1_epi32(pair.cast_signed());
-                for (sum, line) in sums.iter_mut().zip(lines) {
-                    let line = load(line);
-                    *sum = _mm512_dpwssd_epi32(*sum, line, pair);
-                }
-            }
-            let mut out = [[0; LINE_COLUMNS]; LINES];
-            for (out, sum) in out.iter_mut().zip(sums) {
-                _mm512_storeu_si512(out.as_mut_ptr().cast(), sum);
-            }
-            out
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn sums_of<L: Line, const LINES: usize, const ROWS: usize>(
+    unsafe fn sums<L: Line, const LINES: usize, const ROWS: usize>(
         lines: &[L],
         pairs: [&[[i16; 2]]; ROWS],
     ) -> [TileSums<LINES>; ROWS] {
-        // SAFETY: as above.
+        let mut out = [[[0; LINE_COLUMNS]; LINES]; ROWS];
+        // SAFETY: the caller vouches for the features; there are as many sums of a line as a
+        // register holds.
         unsafe {
             let mut sums = [[_mm512_setzero_si512(); LINES]; ROWS];
             for (at, lines) in lines.chunks_exact(LINES).enumerate() {
-                let pairs = pairs.map(|pairs| {
-                    let [x, y] = pairs[at];
-                    let pair = u32::from(x.cast_unsigned()) | u32::from(y.cast_unsigned()) << 16;
-                    _mm512_set1_epi32(pair.cast_signed())
-                });
                 for (number, line) in lines.iter().enumerate() {
                     let line = load(line);
-                    for (sums, pair) in sums.iter_mut().zip(pairs) {
+                    for (sums, pairs) in sums.iter_mut().zip(pairs) {
+                        let pair = _mm512_set1_epi32(fixed::word(pairs[at]));
                         sums[number] = _mm512_dpwssd_epi32(sums[number], line, pair);
                     }
                 }
             }
-            sums.map(|sums| {
-                let mut out = [[0; LINE_COLUMNS]; LINES];
-                for (out, sum) in out.iter_mut().zip(sums) {
-                    _mm512_storeu_si512(out.as_mut_ptr().cast(), sum);
-                }
-                out
-            })
+            for (out, sum) in out.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
+                _mm512_storeu_si512(out.as_mut_ptr().cast(), *sum);
+            }
         }
+        out
     }
 }
 
