@@ -1,19 +1,19 @@
 //! Digits of codes, 32 at a time: products of bytes in pairs, then pairs of those.
 //!
-//! Four codes are summed together: they share the weights, and the adding up of lanes at the end.
+//! Two codes are summed together, which share the weights: of more the sums would not fit the
+//! registers. Four share the adding up of lanes at the end.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_hadd_epi32, _mm_shuffle_epi32,
     _mm_storeu_si128, _mm_unpackhi_epi64, _mm256_add_epi16, _mm256_add_epi32, _mm256_and_si256,
-    _mm256_castsi256_si128, _mm256_cmpeq_epi8, _mm256_extracti128_si256, _mm256_loadu_si256,
-    _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_set1_epi8, _mm256_set1_epi16,
-    _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi64x, _mm256_setzero_si256,
-    _mm256_shuffle_epi8, _mm256_srli_epi16,
+    _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_madd_epi16,
+    _mm256_maddubs_epi16, _mm256_min_epu8, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi64x,
+    _mm256_setr_epi64x, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16,
 };
 
 use pageway_types::Place;
 
-use crate::digits::{self, DigitWeights, Step};
+use crate::digits::{self, BITS_BYTES, DigitWeights, Step};
 use crate::sums::{self, CodeSum, GROUP};
 
 /// Bytes of a register.
@@ -42,7 +42,8 @@ impl CodeSum for Products {
     unsafe fn group(weights: &DigitWeights, codes: [&[u8]; GROUP]) -> [i32; GROUP] {
         // SAFETY: the caller vouches for the features; a register holds as many bytes as the array.
         unsafe {
-            let [a, b, c, d] = lanes(weights, codes);
+            let [a, b, c, d] = codes;
+            let ([a, b], [c, d]) = (lanes(weights, [a, b]), lanes(weights, [c, d]));
             let sums = _mm_hadd_epi32(_mm_hadd_epi32(a, b), _mm_hadd_epi32(c, d));
             let mut out = [0; GROUP];
             _mm_storeu_si128(out.as_mut_ptr().cast(), sums);
@@ -54,7 +55,7 @@ impl CodeSum for Products {
 /// The sums of some codes, by lanes.
 ///
 /// # Safety
-/// The CPU has AVX2.
+/// The CPU has AVX2; codes are as long as each other.
 #[inline(always)]
 unsafe fn lanes<const N: usize>(weights: &DigitWeights, codes: [&[u8]; N]) -> [__m128i; N] {
     // SAFETY: the caller vouches for the features.
@@ -65,23 +66,25 @@ unsafe fn lanes<const N: usize>(weights: &DigitWeights, codes: [&[u8]; N]) -> [_
         for (bytes, [lower, upper]) in weights.of_fours() {
             for (offset, at) in bytes.step_by(BYTES).enumerate() {
                 let offset = offset * BYTES;
-                for (digits, code) in digits.iter_mut().zip(codes) {
-                    *digits = _mm256_and_si256(load(code, at), four);
+                let bytes = load(&codes, at);
+                for (digits, bytes) in digits.iter_mut().zip(bytes) {
+                    *digits = _mm256_and_si256(bytes, four);
                 }
                 sums.add(lower, offset, &digits);
-                for (digits, code) in digits.iter_mut().zip(codes) {
-                    *digits = _mm256_and_si256(_mm256_srli_epi16::<4>(load(code, at)), four);
+                for (digits, bytes) in digits.iter_mut().zip(bytes) {
+                    *digits = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), four);
                 }
                 sums.add(upper, offset, &digits);
             }
             sums.widen();
         }
         for (number, (at, step)) in weights.of_ones().enumerate() {
-            for offset in [0, BYTES] {
-                for (digits, code) in digits.iter_mut().zip(codes) {
-                    *digits = ones((digits::word(code, at) >> offset) as u32);
+            let words = words(&codes, at);
+            for half in 0..2 {
+                for (digits, words) in digits.iter_mut().zip(words) {
+                    *digits = ones(words, half);
                 }
-                sums.add(step, offset, &digits);
+                sums.add(step, half as usize * BYTES, &digits);
             }
             if number % STEPS_OF_ONES == STEPS_OF_ONES - 1 {
                 sums.widen();
@@ -159,43 +162,74 @@ impl<const N: usize> Sums<N> {
     }
 }
 
-/// The 32 bytes of a code from `at` on, zeros behind its end. What lies behind digits of four bits
-/// has no weight.
+/// The 32 bytes of each code from `at` on, zeros behind its end. What lies behind digits of four
+/// bits has no weight.
 ///
 /// # Safety
-/// The CPU has AVX2.
+/// The CPU has AVX2; codes are as long as each other.
 #[inline(always)]
-unsafe fn load(code: &[u8], at: usize) -> __m256i {
-    let rest = &code[at..];
-    let mut padded = [0; BYTES];
-    let start = if rest.len() >= BYTES {
-        rest.as_ptr()
-    } else {
-        padded[..rest.len()].copy_from_slice(rest);
-        padded.as_ptr()
-    };
-    // SAFETY: the caller vouches for the features; 32 bytes are readable from `start` on.
-    unsafe { _mm256_loadu_si256(start.cast()) }
+unsafe fn load<const N: usize>(codes: &[&[u8]; N], at: usize) -> [__m256i; N] {
+    // SAFETY: the caller vouches for the features; 32 bytes are readable from each start on.
+    unsafe {
+        let mut out = [_mm256_setzero_si256(); N];
+        if codes.first().is_some_and(|code| at + BYTES <= code.len()) {
+            for (out, code) in out.iter_mut().zip(codes) {
+                *out = _mm256_loadu_si256(code.as_ptr().add(at).cast());
+            }
+        } else {
+            for (out, code) in out.iter_mut().zip(codes) {
+                let mut padded = [0; BYTES];
+                padded[..code.len() - at].copy_from_slice(&code[at..]);
+                *out = _mm256_loadu_si256(padded.as_ptr().cast());
+            }
+        }
+        out
+    }
 }
 
-/// Each bit of a word as a byte.
+/// The 64 bits of each code from byte `at` on, zeros behind its end, in each word of a register.
 ///
 /// # Safety
-/// The CPU has AVX2.
+/// The CPU has AVX2; codes are as long as each other.
 #[inline(always)]
-unsafe fn ones(word: u32) -> __m256i {
+unsafe fn words<const N: usize>(codes: &[&[u8]; N], at: usize) -> [__m256i; N] {
+    // SAFETY: the caller vouches for the features; where words are whole, 8 bytes are readable
+    // from each start on.
+    unsafe {
+        let mut out = [_mm256_setzero_si256(); N];
+        let are_whole = codes
+            .first()
+            .is_some_and(|code| at + BITS_BYTES <= code.len());
+        for (out, code) in out.iter_mut().zip(codes) {
+            let word = if are_whole {
+                code.as_ptr().add(at).cast::<i64>().read_unaligned()
+            } else {
+                digits::word(code, at).cast_signed()
+            };
+            *out = _mm256_set1_epi64x(word);
+        }
+        out
+    }
+}
+
+/// Each bit of a half of a word that all words of a register are, as a byte.
+///
+/// # Safety
+/// The CPU has AVX2; `half` is 0 or 1.
+#[inline(always)]
+unsafe fn ones(words: __m256i, half: i64) -> __m256i {
     // SAFETY: the caller vouches for the features.
     unsafe {
+        let first = 0x0404_0404_0404_0404 * half;
         let byte_of_bit = _mm256_setr_epi64x(
-            0,
-            0x0101_0101_0101_0101,
-            0x0202_0202_0202_0202,
-            0x0303_0303_0303_0303,
+            first,
+            first + 0x0101_0101_0101_0101,
+            first + 0x0202_0202_0202_0202,
+            first + 0x0303_0303_0303_0303,
         );
         let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());
-        let bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(word.cast_signed()), byte_of_bit);
-        let is_set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit);
-        _mm256_and_si256(is_set, _mm256_set1_epi8(1))
+        let bytes = _mm256_shuffle_epi8(words, byte_of_bit);
+        _mm256_min_epu8(_mm256_and_si256(bytes, bit), _mm256_set1_epi8(1))
     }
 }
 
