@@ -55,19 +55,28 @@ impl CodeSum for Counted {
 unsafe fn half_chunk(lines: &[Line], offset: usize, code: __m256i) -> __m256i {
     // SAFETY: the caller vouches for features and bounds.
     unsafe {
-        let ones = |line: &Line| {
-            let line = _mm256_loadu_si256(line.0.as_ptr().add(offset).cast());
-            count(_mm256_and_si256(line, code))
-        };
         let zero = _mm256_setzero_si256();
         let Some((sign, planes)) = lines.split_first() else {
             return zero;
         };
-        let mut sum = _mm256_sub_epi64(zero, ones(sign));
+        let mut sum = _mm256_sub_epi64(zero, ones(sign, offset, code));
         for line in planes {
-            sum = _mm256_add_epi64(_mm256_add_epi64(sum, sum), ones(line));
+            sum = _mm256_add_epi64(_mm256_add_epi64(sum, sum), ones(line, offset, code));
         }
         sum
+    }
+}
+
+/// Ones of each word that a line and a code share.
+///
+/// # Safety
+/// The CPU has AVX2; `offset + 32` is at most the length of a line.
+#[inline(always)]
+unsafe fn ones(line: &Line, offset: usize, code: __m256i) -> __m256i {
+    // SAFETY: the caller vouches for features and bounds.
+    unsafe {
+        let line = _mm256_loadu_si256(line.0.as_ptr().add(offset).cast());
+        count(_mm256_and_si256(line, code))
     }
 }
 
