@@ -1,8 +1,9 @@
-//! Instructions of a kernel are instructions. An intrinsic called from code without its CPU
-//! features, such as a closure in an inlined function, is compiled as a function of its own: answers
-//! stay the same, at fifty times the cost.
+//! Instructions of a kernel are instructions. An intrinsic that is called from code without its CPU
+//! features, such as a closure in an inlined function, is compiled as a function of its own: with
+//! the same answers, at fifty times the cost.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![expect(clippy::indexing_slicing, reason = "a program that the linker made")]
+#![expect(clippy::disallowed_methods, reason = "it reads its own program")]
 
 use pageway_kernels::KernelSet;
 
