@@ -113,7 +113,7 @@ def test_what_are_no_bits_is_refused(index, tmp_path):
         (lambda: pageway.build(tmp_path / "no", ROWS * 0.5, dtype="bit"), "0.5.*, which is no bit"),
         (
             lambda: pageway.build(tmp_path / "no", PACKED, metric="hamming"),
-            "these vectors are of u8",
+            "these vectors hold numbers",
         ),
         (lambda: index.search(ROWS[0, :56], k=1), "have 56 bits, the vectors of the index 64"),
         (lambda: index.search(PACKED[0, :7], k=1), "have 7 bytes, 56 bits"),

@@ -25,7 +25,7 @@ pub(crate) trait CodeWeights {
 /// How an instruction set sums the weights of codes, modulo 2^32.
 ///
 /// # Safety
-/// Both functions need the CPU features of the instruction set.
+/// Both functions need the CPU features of the instruction set, and codes as long as weights say.
 pub(crate) trait CodeSum {
     type Weights: CodeWeights;
 

@@ -19,7 +19,7 @@ use crate::sums::{self, CodeSum, GROUP};
 /// Bytes of a register.
 const BYTES: usize = 32;
 
-/// Steps of digits of one bit after which lanes of 16 bits may be full.
+/// Steps of digits of one bit between two times that room is made: there is room for 63.
 const STEPS_OF_ONES: usize = 32;
 
 /// Digits times weights in registers of 32.
