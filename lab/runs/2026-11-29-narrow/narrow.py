@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "2026-11-29-turned"))
-import numpy as np
-from turned import cell, longer, read, run, write
+from turned import compare, longer, read, write
 
 
 def main(before, after, data, directory):
@@ -24,11 +23,7 @@ def main(before, after, data, directory):
     for dimension in (768, 1536, 3072):
         rows, asked = longer([base, queries], dimension)
         sets[f"text of {dimension}"] = (write(directory / f"{dimension}.fbin", rows), asked, "cosine", ("20%",))
-    for name, (path, asked, metric, memories) in sets.items():
-        files = {"base": path, "queries": write(directory / "queries.fbin", np.tile(asked, (4, 1))), "truth": directory / "truth.ibin"}
-        run(after, "ground-truth", "--data", path, "--queries", files["queries"], "--metric", metric, "-k", 10, "--out", files["truth"])
-        for memory in memories:
-            cell(programs, name, files, metric, memory, directory)
+    compare(programs, sets, directory)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 ROUNDS = 5
+MEMORIES = ("10%", "20%", "30%")
 MODES = {"1 thread": (1, 16), "2 threads": (2, 16), "one at a time": (1, 1)}
 
 
@@ -88,23 +89,28 @@ def cell(programs, name, files, metric, memory, directory):
                 print(json.dumps({**record, **{key: one[key] for key in keys}, "mean_us": one["latency_us"]["mean"]}), flush=True)
 
 
+def compare(programs, sets, directory):
+    """Cells of each set: its file, queries, metric and memories."""
+    for name, (path, asked, metric, memories) in sets.items():
+        files = {"base": path, "queries": write(directory / "queries.fbin", np.tile(asked, (4, 1))), "truth": directory / "truth.ibin"}
+        run(programs["after"], "ground-truth", "--data", path, "--queries", files["queries"], "--metric", metric, "-k", 10, "--out", files["truth"])
+        for memory in memories:
+            cell(programs, name, files, metric, memory, directory)
+
+
 def main(before, after, data, directory):
     data, directory = Path(data), Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     programs = {"before": before, "after": after}
     base, queries = read(data / "text-wordnet-80k.base.fbin", 20_000), read(data / "text-wordnet.query.fbin", 1000)
     sets = {
-        "photo-gist": (data / "photo-gist-24k.base.fbin", read(data / "photo-gist.query.fbin", 1000), "l2"),
-        "text-wordnet": (data / "text-wordnet-80k.base.fbin", queries, "cosine"),
+        "photo-gist": (data / "photo-gist-24k.base.fbin", read(data / "photo-gist.query.fbin", 1000), "l2", MEMORIES),
+        "text-wordnet": (data / "text-wordnet-80k.base.fbin", queries, "cosine", MEMORIES),
     }
     for dimension in (1024, 1536):
         rows, asked = longer([base, queries], dimension)
-        sets[f"text of {dimension}"] = (write(directory / f"{dimension}.fbin", rows), asked, "cosine")
-    for name, (path, asked, metric) in sets.items():
-        files = {"base": path, "queries": write(directory / "queries.fbin", np.tile(asked, (4, 1))), "truth": directory / "truth.ibin"}
-        run(after, "ground-truth", "--data", path, "--queries", files["queries"], "--metric", metric, "-k", 10, "--out", files["truth"])
-        for memory in ("10%", "20%", "30%"):
-            cell(programs, name, files, metric, memory, directory)
+        sets[f"text of {dimension}"] = (write(directory / f"{dimension}.fbin", rows), asked, "cosine", MEMORIES)
+    compare(programs, sets, directory)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,8 @@ use crate::fixed::{self, FixedMatrix, LINE_COLUMNS, Line, Tile, TileSums};
 /// Columns of a register.
 const REGISTER_COLUMNS: usize = 8;
 
-/// Lines of a tile that are summed at once, for one row and for two: more would not fit the
-/// registers.
-const MOST_LINES: (usize, usize) = (4, 2);
+/// Lines of a tile that are summed at once, for all rows together: more would not fit the registers.
+const MOST_LINES: usize = 4;
 
 /// Two registers of sums for each line of a part of a tile.
 struct Registers;
@@ -24,11 +23,7 @@ impl Tile for Registers {
         pairs: [&[[i16; 2]]; ROWS],
     ) -> [TileSums<LINES>; ROWS] {
         let mut out = [[[0; LINE_COLUMNS]; LINES]; ROWS];
-        let most = if ROWS == 1 {
-            MOST_LINES.0
-        } else {
-            MOST_LINES.1
-        };
+        let most = MOST_LINES / ROWS;
         for first in (0..LINES).step_by(most) {
             // SAFETY: the caller vouches for the features.
             unsafe {
