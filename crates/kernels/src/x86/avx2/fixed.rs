@@ -10,7 +10,7 @@ use crate::fixed::{self, FixedMatrix, LINE_COLUMNS, Line, Tile, TileSums};
 /// Columns of a register.
 const REGISTER_COLUMNS: usize = 8;
 
-/// Lines of a tile that are summed at once, for all rows together: more would not fit the registers.
+/// Lines of a tile that are summed at once, over all rows: more would not fit the registers.
 const MOST_LINES: usize = 4;
 
 /// Two registers of sums for each line of a part of a tile.
