@@ -1,6 +1,6 @@
 //! What a background thread and the callers of a writer tell each other.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -20,8 +20,8 @@ pub(super) struct Board {
     state: Mutex<BoardState>,
     /// Something ended, or failed.
     changed: Condvar,
-    /// Whether what is under way is to stop.
-    cancelled: AtomicBool,
+    /// Callers for whose sake what is under way is to stop.
+    cancelling: AtomicU64,
     /// Callers that wait for its end.
     waiting: AtomicU64,
     total: AtomicU64,
@@ -51,7 +51,7 @@ impl Board {
             work,
             state: Mutex::default(),
             changed: Condvar::new(),
-            cancelled: AtomicBool::new(false),
+            cancelling: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
             total: AtomicU64::new(0),
             done: AtomicU64::new(0),
@@ -185,30 +185,31 @@ impl Board {
         self.changed.notify_all();
     }
 
-    /// Asks what is under way to stop, and waits until it has.
-    pub(super) fn cancel(&self) {
+    /// Asks what is under way to stop, and what begins until the returned value is dropped.
+    fn ask_to_stop(&self) -> Asked<'_> {
+        self.cancelling.fetch_add(1, Ordering::Relaxed);
+        self.lock().wanted = false;
+        Asked(self)
+    }
+
+    /// Waits until the thread has ended.
+    fn wait_for_end(&self) {
         let mut state = self.lock();
-        if !state.running {
-            return;
-        }
-        self.cancelled.store(true, Ordering::Relaxed);
-        state.wanted = false;
         let started = state.started;
         // A caller that was waiting may start the thread again at once.
         while state.running && state.started == started {
             state = wait(&self.changed, state);
         }
-        self.cancelled.store(false, Ordering::Relaxed);
     }
 
-    /// As `cancel`, and no thread is started after that.
+    /// Asks what is under way to stop, waits until it has, and lets no thread start after that.
     pub(super) fn close(&self) {
         self.lock().ends = true;
-        self.cancel();
+        cancel(&[self]);
     }
 
     pub(super) fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.cancelling.load(Ordering::Relaxed) > 0
     }
 
     /// A stage of so many units begins.
@@ -223,6 +224,25 @@ impl Board {
     /// So many units more are done.
     pub(super) fn advance(&self, units: u64) {
         self.done.fetch_add(units, Ordering::Relaxed);
+    }
+}
+
+/// Asks what is under way on all these boards to stop, and waits until it has. One that wakes
+/// another as it ends stands before that.
+pub(super) fn cancel(boards: &[&Board]) {
+    // Asked first: one may be waiting for another.
+    let _asked: Vec<Asked<'_>> = boards.iter().map(|board| board.ask_to_stop()).collect();
+    for board in boards {
+        board.wait_for_end();
+    }
+}
+
+/// What is under way on this board is to stop as long as this lives.
+struct Asked<'b>(&'b Board);
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.0.cancelling.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -246,4 +266,38 @@ fn wait_a_while<'g>(
 
 fn wait<'g>(changed: &Condvar, guard: MutexGuard<'g, BoardState>) -> MutexGuard<'g, BoardState> {
     changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Works on a board until it is cancelled.
+    fn work(board: &Board) {
+        while board.take() {
+            while !board.is_cancelled() {
+                thread::yield_now();
+            }
+        }
+    }
+
+    #[test]
+    fn what_cancelled_work_wakes_as_it_ends_is_cancelled_too() {
+        let (flush, merge) = (&Board::new("flush"), &Board::new("merge"));
+        for _ in 0..100 {
+            thread::scope(|scope| {
+                assert!(flush.want() && flush.take());
+                scope.spawn(move || {
+                    while !flush.is_cancelled() {
+                        thread::yield_now();
+                    }
+                    assert!(merge.want());
+                    scope.spawn(move || work(merge));
+                    assert!(!flush.take());
+                });
+                cancel(&[flush, merge]);
+                assert!(!flush.lock().running && !merge.lock().running);
+            });
+        }
+    }
 }

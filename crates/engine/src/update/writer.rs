@@ -8,6 +8,7 @@ use pageway_attributes::Edit;
 use pageway_store::{Durability, LogWriter};
 use pageway_types::{NoProgress, Progress};
 
+use super::board::cancel;
 use super::common::Common;
 use super::edit::RowChange;
 use super::options::{Acknowledged, Changes, MergeReport, Rows, Which};
@@ -269,8 +270,8 @@ impl Writer {
     /// Segments and rows stay as they are; the next delta that fills begins another.
     pub fn cancel(&self) {
         if self.is_of_this_process() {
-            self.common.upkeep.merger.board.cancel();
-            self.common.upkeep.flusher.board.cancel();
+            let upkeep = &self.common.upkeep;
+            cancel(&[&upkeep.flusher.board, &upkeep.merger.board]);
         }
     }
 
