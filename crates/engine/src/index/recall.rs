@@ -118,7 +118,8 @@ impl Index {
             k: k as usize,
             exclude: held_out.as_deref(),
         };
-        let memory_bytes = exact_bytes_min(&question) + TRANSFER_BYTES as u64;
+        let beside = question.screen_bytes(pool.current_num_threads()) * 2;
+        let memory_bytes = exact_bytes_min(&question) + beside.max(TRANSFER_BYTES as u64);
         exact(
             self,
             &question,

@@ -3,14 +3,15 @@
 //! The base streams through one block of up to 64 MiB; [`Scan`] compares it with all queries.
 //!
 //! Memory: `exact_bytes` = `8 * queries * k` for the result, which is also where neighbours are
-//! kept, and one block; besides, 10 KiB per thread. The cap chooses the block.
+//! kept, and one block; besides, 10 KiB per thread. The cap chooses the block, and whether there
+//! is room to leave rows out by products ([`ExactQuestion::screen_bytes`]).
 
 use pageway_types::{Metric, Progress, RowId, VectorRead};
 use rayon::prelude::*;
 
 use super::error::TruthError;
 use super::nearest::{Nearest, first_unfilled};
-use super::scan::{Scan, TILE_BYTES};
+use super::scan::{Scan, TILE_BYTES, screen_bytes};
 use super::table::Truth;
 use crate::error::Error;
 use crate::source::{RowBlocks, VectorSlice};
@@ -60,7 +61,8 @@ pub fn exact_bytes_min(question: &ExactQuestion<'_>) -> u64 {
 
 /// The `k` nearest rows of `base` for every query, nearest first, ties by id.
 ///
-/// Reads the base once. Computes `rows * queries` distances with the kernels of this CPU.
+/// Reads the base once. Computes `rows * queries` distances, or products and fewer distances, with
+/// the kernels of this CPU.
 ///
 /// # Errors
 /// `InvalidInput` for shapes that differ, `k` of 0 or above the rows that count, an empty question,
@@ -73,7 +75,12 @@ pub fn exact(
     progress: &dyn Progress,
 ) -> Result<Truth, Error> {
     question.check(base)?;
-    let block_bytes = plan_block(question, options.memory_bytes)?;
+    let room = room_for_rows(question, options.memory_bytes)?;
+    let screen_bytes = question.screen_bytes(options.pool.current_num_threads());
+    let block_bytes = room.checked_sub(screen_bytes);
+    let block_bytes = block_bytes.filter(|left| *left >= screen_bytes);
+    let is_screened = block_bytes.is_some();
+    let block_bytes = block_bytes.unwrap_or(room).min(BLOCK_BYTES_MAX);
     let queries = question.queries.count() as usize;
     let (ids, distances) = Nearest::unfilled(queries * question.k);
     let mut truth = Truth {
@@ -87,6 +94,7 @@ pub fn exact(
         question.exclude,
         progress,
     )?;
+    let scan = if is_screened { scan.screened() } else { scan };
     progress.stage(
         "exact distances",
         base.count().saturating_mul(queries as u64),
@@ -98,6 +106,7 @@ pub fn exact(
             .pool
             .install(|| compare(&scan, first, block.rows, &mut truth))?;
     }
+    options.pool.install(|| sort(&mut truth));
     match first_unfilled(&truth.ids) {
         None => Ok(truth),
         Some(place) => {
@@ -108,6 +117,13 @@ pub fn exact(
 }
 
 impl ExactQuestion<'_> {
+    /// Bytes by which so many threads leave out rows without a distance of their own, for floats
+    /// and L2, cosine or inner product; 0 where that saves nothing. It is done where a cap holds
+    /// twice as much beside [`exact_bytes_min`], and changes no answer.
+    pub fn screen_bytes(&self, threads: usize) -> u64 {
+        screen_bytes(&self.queries, self.metric, threads) as u64
+    }
+
     fn check(&self, base: &dyn VectorRead) -> Result<(), TruthError> {
         check_sets(base, &self.queries)?;
         let (count, queries) = (base.count(), self.queries.count());
@@ -152,8 +168,8 @@ pub(super) fn check_sets(
     Ok(())
 }
 
-/// Bytes of a block under the cap.
-fn plan_block(question: &ExactQuestion<'_>, memory_bytes: u64) -> Result<u64, TruthError> {
+/// Bytes that the cap leaves beside the result.
+fn room_for_rows(question: &ExactQuestion<'_>, memory_bytes: u64) -> Result<u64, TruthError> {
     let (queries, k) = (question.queries.count() as usize, question.k);
     let needed_bytes = exact_bytes_min(question);
     if memory_bytes < needed_bytes {
@@ -164,7 +180,7 @@ fn plan_block(question: &ExactQuestion<'_>, memory_bytes: u64) -> Result<u64, Tr
             memory_bytes,
         });
     }
-    Ok((memory_bytes - exact_bytes(queries, k, 0)).min(BLOCK_BYTES_MAX))
+    Ok(memory_bytes - exact_bytes(queries, k, 0))
 }
 
 /// Compares all queries with a block of rows, groups of queries in parallel.
@@ -182,4 +198,11 @@ fn compare(scan: &Scan<'_>, first: u32, rows: &[u8], truth: &mut Truth) -> Resul
             let mut askers = scan.askers(number * group, kept);
             scan.group(first, rows, &mut askers)
         })
+}
+
+/// Puts the neighbours of each query in order.
+fn sort(truth: &mut Truth) {
+    let ids = truth.ids.par_chunks_mut(truth.k);
+    ids.zip(truth.distances.par_chunks_mut(truth.k))
+        .for_each(|(ids, distances)| Nearest::new(ids, distances).sort());
 }

@@ -4,6 +4,7 @@
 //! table    Truth: k ids and distances per query
 //! exact    brute force under a memory cap          nearest   the k nearest of one query, in place
 //! scan     all queries against a block of rows     range     everything within a radius
+//! screen   rows that need no comparison
 //! file     TruthFile: .ibin (both kinds), .ivecs   writer    .ibin with ids and distances
 //! recall   recall@k, ties at the k-th distance,    error     what can be wrong
 //!          of all queries and of the worst
@@ -16,6 +17,7 @@ mod nearest;
 mod range;
 mod recall;
 mod scan;
+mod screen;
 mod table;
 mod writer;
 

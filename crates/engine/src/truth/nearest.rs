@@ -1,7 +1,8 @@
-//! The k nearest neighbours of one query, kept sorted in the place where they will be returned.
+//! The k nearest neighbours of one query, kept as a heap in the place where they will be returned.
 //!
-//! Rows must be offered in rising order: then a row at the distance of the last neighbour has the
-//! larger id and loses, so that ties are settled by id with one comparison. Most rows lose.
+//! The farthest is the root, so that one comparison tells most rows that they lose. Rows must be
+//! offered in rising order: then a row at the distance of the root has the larger id and loses too.
+//! Among equal distances, the larger id counts as the farther.
 
 use super::scan::Keep;
 
@@ -33,27 +34,55 @@ impl<'t> Nearest<'t> {
 impl Keep for Nearest<'_> {
     /// The distance of the last neighbour so far.
     fn bound(&self) -> f32 {
-        self.distances.last().copied().unwrap_or(f32::NEG_INFINITY)
+        self.distances.first().copied().unwrap_or(f32::NEG_INFINITY)
     }
 
-    /// Costs a binary search and a move of up to `k` places.
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "place < k: the distance beats the last one"
-    )]
+    /// Takes the place of the farthest. Costs a comparison or two for each doubling of `k`.
     fn insert(&mut self, id: u32, distance: f32) {
         assert!(
             distance < self.bound(),
             "only rows that beat the bound are inserted"
         );
         // Adding zero turns -0.0 into 0.0, so that equal distances are equal bits.
-        let distance = distance + 0.0;
-        let place = self.distances.partition_point(|other| *other <= distance);
-        let last = self.ids.len() - 1;
-        self.ids.copy_within(place..last, place + 1);
-        self.distances.copy_within(place..last, place + 1);
-        self.ids[place] = id;
+        self.sink(self.ids.len(), (distance + 0.0, id));
+    }
+}
+
+#[expect(clippy::indexing_slicing, reason = "places of a heap of `length <= k`")]
+impl Nearest<'_> {
+    /// Puts a neighbour in place of the root of the heap of the first `length`.
+    fn sink(&mut self, length: usize, own: (f32, u32)) {
+        let mut at = 0;
+        loop {
+            let mut child = 2 * at + 1;
+            if child + 1 < length && self.at(child) < self.at(child + 1) {
+                child += 1;
+            }
+            if child >= length || self.at(child) <= own {
+                break;
+            }
+            self.put(at, self.at(child));
+            at = child;
+        }
+        self.put(at, own);
+    }
+
+    /// Puts the neighbours in order, nearest first; no row can be inserted any more.
+    pub(super) fn sort(mut self) {
+        for end in (1..self.ids.len()).rev() {
+            let (farthest, last) = (self.at(0), self.at(end));
+            self.sink(end, last);
+            self.put(end, farthest);
+        }
+    }
+
+    fn at(&self, place: usize) -> (f32, u32) {
+        (self.distances[place], self.ids[place])
+    }
+
+    fn put(&mut self, place: usize, (distance, id): (f32, u32)) {
         self.distances[place] = distance;
+        self.ids[place] = id;
     }
 }
 
@@ -88,7 +117,7 @@ mod tests {
             .collect();
         oracle.retain(|(distance, _)| distance.is_finite());
         oracle.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        for k in 1..=9 {
+        for k in 1..=oracle.len() {
             let (mut ids, mut distances) = Nearest::unfilled(k);
             let mut nearest = Nearest::new(&mut ids, &mut distances);
             for (id, distance) in (0..).zip(offered) {
@@ -96,6 +125,7 @@ mod tests {
                     nearest.insert(id, distance);
                 }
             }
+            nearest.sort();
             let found: Vec<(f32, u32)> = distances.into_iter().zip(ids.clone()).collect();
             assert_eq!(found, oracle[..k], "k {k}");
             assert_eq!(first_unfilled(&ids), None);
@@ -105,7 +135,9 @@ mod tests {
     #[test]
     fn places_without_rows_are_seen() {
         let (mut ids, mut distances) = Nearest::unfilled(3);
-        Nearest::new(&mut ids, &mut distances).insert(4, 1.0);
+        let mut nearest = Nearest::new(&mut ids, &mut distances);
+        nearest.insert(4, 1.0);
+        nearest.sort();
         assert_eq!(first_unfilled(&ids), Some(1));
     }
 }

@@ -3,7 +3,8 @@
 //! Within a block, tiles of rows that fit the level-1 cache meet groups of queries that fit the
 //! level-2 cache: each tile is compared with a whole group before the next one is touched, so the
 //! inner loop never waits for memory. Groups run in parallel; each query's result depends on
-//! nothing but the order of rows, so any number of threads gives the same bytes.
+//! nothing but the order of rows, so any number of threads gives the same bytes. Where a [`Screen`]
+//! serves, it leaves out most rows before they are compared.
 //!
 //! ```text
 //!            block of the base
@@ -12,9 +13,10 @@
 //! group 1    ...                               one task
 //! ```
 
-use pageway_kernels::DistanceFn;
+use pageway_kernels::{DistanceFn, KernelSet, PANEL_ROWS};
 use pageway_types::{Metric, Progress, RowId, VectorRead};
 
+use super::screen::{Screen, TILE_ROWS};
 use crate::error::Error;
 use crate::source::{VectorSlice, kernels};
 
@@ -48,7 +50,11 @@ pub(super) struct Scan<'s> {
     queries: VectorSlice<'s>,
     exclude: Option<&'s [RowId]>,
     row_bytes: usize,
+    metric: Metric,
+    kernels: &'static KernelSet,
     distance: DistanceFn,
+    /// Whether groups may hold a screen.
+    screened: bool,
     progress: &'s dyn Progress,
 }
 
@@ -63,24 +69,30 @@ impl<'s> Scan<'s> {
         exclude: Option<&'s [RowId]>,
         progress: &'s dyn Progress,
     ) -> Result<Self, Error> {
-        let shape = queries.shape();
+        let (shape, kernels) = (queries.shape(), kernels()?);
         Ok(Self {
             queries,
             exclude,
             row_bytes: shape.row_bytes(),
-            distance: kernels()?.distance(shape.element, metric),
+            metric,
+            kernels,
+            distance: kernels.distance(shape.element, metric),
+            screened: false,
             progress,
         })
     }
 
+    /// The same with a screen for each group, of [`screen_bytes`] for each thread.
+    pub(super) fn screened(self) -> Self {
+        Self {
+            screened: true,
+            ..self
+        }
+    }
+
     /// Queries per task: within the cache, and enough tasks for all threads.
     pub(super) fn group_queries(&self) -> usize {
-        let queries = self.queries.count() as usize;
-        let shared_out = queries.div_ceil(rayon::current_num_threads() * 4);
-        (GROUP_BYTES / self.row_bytes)
-            .min(GROUP_QUERIES_MAX)
-            .min(shared_out)
-            .max(1)
+        group_queries(&self.queries, rayon::current_num_threads())
     }
 
     /// The queries from `first` on, each with its part of `kept`.
@@ -118,13 +130,22 @@ impl<'s> Scan<'s> {
         group: &mut [Asker<'_, K>],
     ) -> Result<(), Error> {
         let whole_rows = |bytes: usize| (bytes / self.row_bytes).max(1) * self.row_bytes;
-        let (span_bytes, tile_bytes) = (whole_rows(SPAN_BYTES), whole_rows(TILE_BYTES));
+        let mut screen = self.screen(group);
+        let tile_bytes = match &screen {
+            Some(_) => TILE_ROWS * self.row_bytes,
+            None => whole_rows(TILE_BYTES),
+        };
+        let span_bytes = whole_rows(SPAN_BYTES).next_multiple_of(tile_bytes);
         let mut row = first;
         for span in rows.chunks(span_bytes) {
             self.progress.check()?;
             for tile in span.chunks(tile_bytes) {
-                for asker in &mut *group {
-                    self.tile(row, tile, asker);
+                let multiplied = screen.as_mut();
+                match multiplied.and_then(|own| own.multiply(tile).then_some(own)) {
+                    Some(screen) => self.marked((row, tile), group, screen),
+                    None => group
+                        .iter_mut()
+                        .for_each(|asker| self.tile(row, tile, asker)),
                 }
                 row = row.saturating_add((tile.len() / self.row_bytes) as u32);
             }
@@ -134,15 +155,78 @@ impl<'s> Scan<'s> {
         Ok(())
     }
 
-    /// The inner loop: one query, one tile.
-    fn tile<K: Keep>(&self, first: u32, tile: &[u8], asker: &mut Asker<'_, K>) {
-        let mut bound = asker.kept.bound();
-        for (id, row) in (first..).zip(tile.chunks_exact(self.row_bytes)) {
-            let distance = (self.distance)(asker.query, row);
-            if distance < bound && id != asker.exclude {
-                asker.kept.insert(id, distance);
-                bound = asker.kept.bound();
+    /// A screen for a group, if it serves.
+    fn screen<K: Keep>(&self, group: &[Asker<'_, K>]) -> Option<Screen> {
+        if !self.screened {
+            return None;
+        }
+        let question = (self.queries.shape(), self.metric);
+        let queries = group.iter().map(|asker| asker.query);
+        let mut screen = Screen::new(self.kernels, question, queries)?;
+        for (query, asker) in group.iter().enumerate() {
+            screen.set_bound(query, asker.kept.bound());
+        }
+        Some(screen)
+    }
+
+    /// Compares the rows of a tile that was multiplied with the queries that they may be near to.
+    fn marked<K: Keep>(
+        &self,
+        (first, tile): (u32, &[u8]),
+        group: &mut [Asker<'_, K>],
+        screen: &mut Screen,
+    ) {
+        let rows = tile.chunks_exact(self.row_bytes).enumerate();
+        for ((at, row), id) in rows.zip(first..) {
+            for (panel, askers) in group.chunks_mut(PANEL_ROWS).enumerate() {
+                let mut marks = screen.marks(at, panel);
+                while marks != 0 {
+                    let lane = marks.trailing_zeros() as usize;
+                    marks &= marks - 1;
+                    if let Some(asker) = askers.get_mut(lane)
+                        && self.meet((id, row), asker)
+                    {
+                        screen.set_bound(panel * PANEL_ROWS + lane, asker.kept.bound());
+                    }
+                }
             }
         }
+    }
+
+    /// Compares one query with all rows of a tile.
+    fn tile<K: Keep>(&self, first: u32, tile: &[u8], asker: &mut Asker<'_, K>) {
+        for row in (first..).zip(tile.chunks_exact(self.row_bytes)) {
+            self.meet(row, asker);
+        }
+    }
+
+    /// The inner loop: compares one query with one row; whether it took it in.
+    #[inline]
+    fn meet<K: Keep>(&self, (id, row): (u32, &[u8]), asker: &mut Asker<'_, K>) -> bool {
+        let distance = (self.distance)(asker.query, row);
+        let counts = distance < asker.kept.bound() && id != asker.exclude;
+        if counts {
+            asker.kept.insert(id, distance);
+        }
+        counts
+    }
+}
+
+/// Queries per task for so many threads: within the cache, and enough tasks for all of them.
+fn group_queries(queries: &VectorSlice<'_>, threads: usize) -> usize {
+    let shared_out = (queries.count() as usize).div_ceil(threads * 4);
+    (GROUP_BYTES / queries.shape().row_bytes())
+        .min(GROUP_QUERIES_MAX)
+        .min(shared_out)
+        .max(1)
+}
+
+/// Bytes that the screens of all threads hold; 0 where they would not serve.
+pub(super) fn screen_bytes(queries: &VectorSlice<'_>, metric: Metric, threads: usize) -> usize {
+    let (shape, group) = (queries.shape(), group_queries(queries, threads));
+    if Screen::serves(shape, metric, group) {
+        threads * Screen::bytes(shape, group)
+    } else {
+        0
     }
 }

@@ -133,6 +133,48 @@ proptest! {
     }
 }
 
+#[test]
+fn screened_rows_are_those_of_the_oracle() {
+    let shape = |element| VectorShape {
+        dimension: 33,
+        element,
+    };
+    let mut random = pageway_types::SplitMix64::new(7);
+    for element in [ElementType::F32, ElementType::F16, ElementType::Bf16] {
+        for shift in [0.0, 0.9] {
+            let mut vectors = |count: usize| -> Vec<u8> {
+                let value = || random.unit() as f32 - shift;
+                let values = std::iter::repeat_with(value).take(count * 33);
+                let bytes = |value: f32| match element {
+                    ElementType::F16 => half::f16::from_f32(value).to_le_bytes().to_vec(),
+                    ElementType::Bf16 => half::bf16::from_f32(value).to_le_bytes().to_vec(),
+                    _ => value.to_le_bytes().to_vec(),
+                };
+                values.flat_map(bytes).collect()
+            };
+            let (rows, queries) = (vectors(2_000), vectors(300));
+            let base = VectorSlice::new(&rows, shape(element)).unwrap();
+            let excluded: Vec<RowId> = (0..300).map(|query| RowId(query * 5)).collect();
+            for metric in [Metric::L2, Metric::InnerProduct, Metric::Cosine] {
+                for k in [1, 10, 400] {
+                    let question = ExactQuestion {
+                        queries: VectorSlice::new(&queries, shape(element)).unwrap(),
+                        metric,
+                        k,
+                        exclude: (k == 10).then_some(&excluded),
+                    };
+                    let screens = question.screen_bytes(2);
+                    assert!(screens > 0);
+                    let least = exact_bytes_min(&question);
+                    let screened = ask(&base, &question, least + 2 * screens, 2).unwrap();
+                    assert_eq!(pairs(&screened), oracle(&base, &question));
+                    assert_eq!(screened, ask(&base, &question, least, 3).unwrap());
+                }
+            }
+        }
+    }
+}
+
 fn ones(count: usize) -> Vec<u8> {
     le!(f32: 1.0).repeat(count)
 }
