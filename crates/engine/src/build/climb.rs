@@ -27,9 +27,34 @@ const SIZES: [u32; 27] = [
     2550, 3800, 5700, 6900, 8192,
 ];
 
-/// Of each pass: one in so many queries walks, with lists so long that all of them together cost
-/// so many expansions per row.
-const PASSES: [(usize, u64); 3] = [(12, 2), (3, 1), (1, 1)];
+/// What the queries of a pass do.
+struct Pass {
+    /// One in so many queries takes part.
+    step: usize,
+    /// Lists are so long that all queries together cost so many expansions per row.
+    paid: u64,
+    /// What is found of up to so many neighbours is noted. Of more, a query tells more: a third of
+    /// the queries err less of 200 than all of 30.
+    most_neighbors: u32,
+}
+
+const PASSES: [Pass; 3] = [
+    Pass {
+        step: 12,
+        paid: 2,
+        most_neighbors: u32::MAX,
+    },
+    Pass {
+        step: 3,
+        paid: 1,
+        most_neighbors: u32::MAX,
+    },
+    Pass {
+        step: 1,
+        paid: 1,
+        most_neighbors: 100,
+    },
+];
 /// Rows that this cost is counted for, at least and at most.
 const PAID_ROWS: (u64, u64) = (60_000, 150_000);
 /// Where each list is a search of its own they may cost so many times as much.
@@ -88,8 +113,8 @@ struct Climb<'c> {
     sizes: Vec<u32>,
     beam: u32,
     notes: Vec<(usize, LadderNote)>,
-    /// Of each query, how many of the sizes it went up to.
-    climbed: Vec<usize>,
+    /// Of each query, how many of the sizes it went up to, for how many of the ranks.
+    climbed: Vec<(usize, usize)>,
 }
 
 impl<'c> Climb<'c> {
@@ -124,33 +149,40 @@ impl<'c> Climb<'c> {
             sizes,
             beam: 0,
             notes: Vec::new(),
-            climbed: vec![0; plan.truth.query_count()],
+            climbed: vec![(0, 0); plan.truth.query_count()],
         })
     }
 
     /// Searches for the queries of a pass that no earlier pass searched for.
     fn pass(&mut self, pass: usize, progress: &dyn Progress) -> Result<()> {
-        let Some((step, paid)) = PASSES.get(pass).copied() else {
+        let Some(Pass {
+            step,
+            paid,
+            most_neighbors,
+        }) = PASSES.get(pass)
+        else {
             return Ok(());
         };
         let queries = self.climbed.len();
         let places: Vec<usize> = (0..queries)
-            .step_by(step)
-            .filter(|place| self.climbed.get(*place) == Some(&0))
+            .step_by(*step)
+            .filter(|place| self.climbed.get(*place) == Some(&(0, 0)))
             .collect();
         let (least, most) = PAID_ROWS;
         let expansions = self.index.len().clamp(least, most) * paid;
         let count = self.affordable(expansions / (queries / step).max(1) as u64);
+        let few = self.ranks.partition_point(|k| k <= most_neighbors).max(1);
+        let ranks = self.ranks.get(..few).unwrap_or_default();
         let count = match self.noting {
             ListNoting::OnTheWay => {
-                self.search(&places, 0..count, self.ranks, progress)?;
+                self.search(&places, 0..count, ranks, progress)?;
                 count
             }
-            ListNoting::OneByOne => self.search_each(&places, count, progress)?,
+            ListNoting::OneByOne => self.search_each(&places, (count, ranks), progress)?,
         };
         for place in &places {
             if let Some(climbed) = self.climbed.get_mut(*place) {
-                *climbed = count;
+                *climbed = (count, ranks.len());
             }
         }
         Ok(())
@@ -178,7 +210,7 @@ impl<'c> Climb<'c> {
     fn search_each(
         &mut self,
         places: &[usize],
-        count: usize,
+        (count, ranks): (usize, &[u32]),
         progress: &dyn Progress,
     ) -> Result<usize> {
         let mut enough = count;
@@ -188,10 +220,10 @@ impl<'c> Climb<'c> {
                 self.index
                     .has_ladder_room(&options(*k, self.plan), list_size)
             };
-            let held = self.ranks.iter().rposition(fits).map_or(0, |last| last + 1);
+            let held = ranks.iter().rposition(fits).map_or(0, |last| last + 1);
             let before = self.notes.len();
             // Of more neighbours this list and longer ones tell nothing.
-            let ranks = self.ranks.get(..held).unwrap_or_default();
+            let ranks = ranks.get(..held).unwrap_or_default();
             self.search(places, size..size + 1, ranks, progress)?;
             let notes = self.notes.get(before..).unwrap_or_default();
             if finds_enough(notes, ranks, places.len()) {
@@ -291,15 +323,16 @@ impl<'c> Climb<'c> {
 
     /// The misses of each list, for each k.
     fn rows(&self) -> Vec<Vec<CalibrationRow>> {
-        let of_rank = |rank| self.rank_rows(&self.marks(rank));
+        let of_rank = |rank| self.rank_rows(rank, &self.marks(rank));
         (0..self.ranks.len()).map(of_rank).collect()
     }
 
-    fn rank_rows(&self, marks: &[Vec<MissMark>]) -> Vec<CalibrationRow> {
+    fn rank_rows(&self, rank: usize, marks: &[Vec<MissMark>]) -> Vec<CalibrationRow> {
         let mut rows: Vec<CalibrationRow> = Vec::new();
         let mut before: Option<(&[MissMark], f64)> = None;
         for (size, marks) in (0..).zip(marks) {
-            let went = self.climbed.iter().filter(|climbed| **climbed > size);
+            let climbed = self.climbed.iter();
+            let went = climbed.filter(|(sizes, ranks)| *sizes > size && *ranks > rank);
             if marks.is_empty() || marks.len() < went.count() {
                 continue;
             }

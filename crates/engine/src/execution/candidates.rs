@@ -18,6 +18,9 @@ use super::key::{key_distance, key_node, sort_key};
 use crate::error::Result;
 use crate::memory::Reservation;
 
+/// Offers that are put in together.
+const AT_ONCE: usize = 32;
+
 /// Sorted, bounded candidates.
 #[derive(Debug, Default)]
 pub(crate) struct CandidateList {
@@ -145,9 +148,7 @@ impl CandidateList {
     /// places, from now on.
     pub(crate) fn settle(&mut self, capacity: usize, depth: usize) {
         while self.keys.len() > capacity {
-            if let (Some(key), Some(false)) = (self.keys.pop(), self.expanded.pop()) {
-                self.turn_away(key);
-            }
+            self.drop_last();
         }
         self.capacity = capacity;
         self.cursor = self.cursor.min(self.keys.len());
@@ -166,37 +167,119 @@ impl CandidateList {
     }
 
     /// Offers a node; false when it is there already or too far.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn insert(&mut self, node: NodeId, distance: f32) -> bool {
-        self.insert_key(sort_key(distance, node))
+        let key = sort_key(distance, node);
+        let was_there = self.contains(key);
+        self.insert_key(key);
+        !was_there && self.contains(key)
     }
 
-    fn insert_key(&mut self, key: u64) -> bool {
-        if self.keys.len() >= self.capacity {
-            match self.keys.last() {
-                Some(worst) if key < *worst => {}
-                Some(worst) if key == *worst => return false,
-                _ => {
-                    self.turn_away(key);
-                    return false;
-                }
+    /// Offers nodes. What lies behind those that fit moves once for 32 of them.
+    #[inline]
+    pub(crate) fn insert_all(&mut self, offers: impl Iterator<Item = (NodeId, f32)>) {
+        let mut fitting = [0; AT_ONCE];
+        let mut count = 0;
+        for (node, distance) in offers {
+            let key = sort_key(distance, node);
+            if !self.has_room_for(key) {
+                continue;
             }
+            if count == AT_ONCE {
+                self.insert_keys(&mut fitting);
+                count = 0;
+            }
+            if let Some(place) = fitting.get_mut(count) {
+                *place = key;
+                count += 1;
+            }
+        }
+        self.insert_keys(fitting.get_mut(..count).unwrap_or_default());
+    }
+
+    /// Whether a key is nearer than the last of a full list; it is turned away otherwise.
+    #[inline]
+    fn has_room_for(&mut self, key: u64) -> bool {
+        if self.keys.len() < self.capacity {
+            return true;
+        }
+        match self.keys.last() {
+            Some(worst) if key < *worst => return true,
+            Some(worst) if key == *worst => {}
+            _ => self.turn_away(key),
+        }
+        false
+    }
+
+    /// Puts in up to 32 keys that there was room for, in any order.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a place for each of at most as many keys; places within the list"
+    )]
+    fn insert_keys(&mut self, offers: &mut [u64]) {
+        if let [key] = offers {
+            self.insert_key(*key);
+            return;
+        }
+        offers.sort_unstable();
+        // Places in the list of the keys that it does not hold.
+        let mut fresh = [(0, 0); AT_ONCE];
+        let (mut count, mut at) = (0, 0);
+        for (place, key) in offers.iter().enumerate() {
+            at += self.keys[at..].partition_point(|other| other < key);
+            let is_known = self.keys.get(at) == Some(key);
+            if !is_known && (place == 0 || offers[place - 1] != *key) {
+                fresh[count] = (at, *key);
+                count += 1;
+            }
+        }
+        while self.keys.len() + count > self.capacity {
+            match count.checked_sub(1).map(|last| fresh[last].1) {
+                Some(farthest) if self.keys.last().is_none_or(|worst| farthest > *worst) => {
+                    self.turn_away(farthest);
+                    count -= 1;
+                }
+                _ => self.drop_last(),
+            }
+        }
+        let Some((first, _)) = fresh[..count].first() else {
+            return;
+        };
+        self.cursor = self.cursor.min(*first);
+        let mut end = self.keys.len();
+        self.keys.resize(end + count, 0);
+        self.expanded.resize(end + count, false);
+        for (nearer, (at, key)) in fresh[..count].iter().enumerate().rev() {
+            self.keys.copy_within(*at..end, at + nearer + 1);
+            self.expanded.copy_within(*at..end, at + nearer + 1);
+            self.keys[at + nearer] = *key;
+            self.expanded[at + nearer] = false;
+            end = *at;
+        }
+    }
+
+    /// Drops the last candidate, and remembers it unless it was expanded: then it has nothing left
+    /// to give.
+    fn drop_last(&mut self) {
+        if let (Some(worst), Some(false)) = (self.keys.pop(), self.expanded.pop()) {
+            self.turn_away(worst);
+        }
+    }
+
+    fn insert_key(&mut self, key: u64) {
+        if !self.has_room_for(key) {
+            return;
         }
         let at = self.keys.partition_point(|other| *other < key);
         if self.keys.get(at) == Some(&key) {
-            return false;
+            return;
         }
         if self.keys.len() >= self.capacity {
-            let worst = self.keys.pop();
-            // One that was expanded has nothing left to give.
-            if let (Some(worst), Some(false)) = (worst, self.expanded.pop()) {
-                self.turn_away(worst);
-            }
+            self.drop_last();
         }
         self.keys.insert(at, key);
         self.expanded.insert(at, false);
         self.cursor = self.cursor.min(at);
-        true
     }
 
     #[inline]
@@ -360,6 +443,40 @@ mod tests {
                 std::iter::from_fn(|| list.pop_unexpanded()).map(|k| key_node(k).0).collect();
             let wanted: Vec<u32> = expected.iter().map(|key| *key as u32).collect();
             prop_assert_eq!(order, wanted);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn many_at_once_are_as_one_after_the_other(
+            offers in prop::collection::vec((0u32..90, 0usize..70), 0..120),
+            capacity in 0usize..80,
+            turned_away in 0usize..30,
+            expanded in 0usize..10,
+        ) {
+            let (mut one, mut all) = (CandidateList::default(), CandidateList::default());
+            one.reset(capacity, turned_away);
+            all.reset(capacity, turned_away);
+            let mut rest = &offers[..];
+            while let Some((_, length)) = rest.first() {
+                let (now, later) = rest.split_at(rest.len().min(*length + 1));
+                rest = later;
+                let now = || now.iter().map(|(node, _)| (NodeId(*node), (*node * 37 % 50) as f32));
+                now().for_each(|(node, distance)| one.insert_key(sort_key(distance, node)));
+                all.insert_all(now());
+                for _ in 0..expanded {
+                    prop_assert_eq!(one.pop_unexpanded(), all.pop_unexpanded());
+                }
+                prop_assert_eq!(&one.keys, &all.keys);
+                prop_assert_eq!(&one.expanded, &all.expanded);
+                prop_assert_eq!(one.cursor, all.cursor);
+                // One that was expanded and fell out is turned away where it is offered again.
+                if expanded == 0 {
+                    one.keep_best_turned_away();
+                    all.keep_best_turned_away();
+                    prop_assert_eq!(&one.turned_away, &all.turned_away);
+                }
+            }
         }
     }
 

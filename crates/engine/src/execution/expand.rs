@@ -279,9 +279,8 @@ impl<C: PageCodec> Traversal<'_, C> {
                 continue;
             }
             scorer.score(batch, estimates);
-            for (node, estimate) in nodes.iter().zip(estimates.iter()) {
-                scratch.candidates.insert(*node, *estimate);
-            }
+            let scored = nodes.iter().copied().zip(estimates.iter().copied());
+            scratch.candidates.insert_all(scored);
         }
     }
 }

@@ -124,9 +124,8 @@ impl<C: PageCodec> Traversal<'_, C> {
             if counts {
                 self.scan.nearby.add(near, marks);
             }
-            for (node, estimate) in marked(part.first, marks, estimates) {
-                scratch.candidates.insert(node, estimate);
-            }
+            let nearer = marked(part.first, marks, estimates);
+            scratch.candidates.insert_all(nearer);
         }
         has_admitted
     }
