@@ -90,7 +90,7 @@ impl<'s> Scan<'s> {
         }
     }
 
-    /// Queries per task: within the cache, and enough tasks for all threads.
+    /// Queries per task.
     pub(super) fn group_queries(&self) -> usize {
         group_queries(&self.queries, rayon::current_num_threads())
     }
@@ -212,9 +212,12 @@ impl<'s> Scan<'s> {
     }
 }
 
-/// Queries per task for so many threads: within the cache, and enough tasks for all of them.
+/// Queries per task for so many threads: within the cache, a few tasks for each thread, or one of a
+/// panel.
 fn group_queries(queries: &VectorSlice<'_>, threads: usize) -> usize {
-    let shared_out = (queries.count() as usize).div_ceil(threads * 4);
+    let count = queries.count() as usize;
+    let panel = count.div_ceil(threads).min(PANEL_ROWS);
+    let shared_out = count.div_ceil(threads * 4).max(panel);
     (GROUP_BYTES / queries.shape().row_bytes())
         .min(GROUP_QUERIES_MAX)
         .min(shared_out)

@@ -12,15 +12,16 @@
 )]
 
 use pageway_kernels::{KernelSet, PANEL_ROWS, pack_panels, panel_values};
-use pageway_types::{Metric, VectorShape};
+use pageway_types::{Guide, Metric, VectorShape};
 
 /// Rows that are multiplied at once.
 pub(super) const TILE_ROWS: usize = 32;
 /// Queries from which on products cost less than their distances.
 const FEWEST: usize = 16;
-/// Squared norms whose sums do not overflow, and whose roots are precise.
-const SOUND_NORMS: std::ops::RangeInclusive<f32> = LEAST..=1e37;
-/// More than distances of the smallest numbers are off by.
+/// Squared norm of which a few do not overflow.
+const LONGEST: f32 = 1e37;
+/// Squared norm from which on one is precise, and more than distances of the smallest numbers are
+/// off by.
 const LEAST: f32 = 1e-30;
 /// Share of squared norms that distances are off by, beside one for each component.
 const ROUNDED: f32 = 8e-6;
@@ -29,7 +30,7 @@ const ROUNDED: f32 = 8e-6;
 pub(super) struct Screen {
     kernels: &'static KernelSet,
     shape: VectorShape,
-    metric: Metric,
+    metric: Guide,
     panels: Vec<f32>,
     norms: Vec<[f32; PANEL_ROWS]>,
     /// Squared distances below which rows are marked; below none where there is no query.
@@ -40,10 +41,17 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// Whether products of a group of so many queries serve for anything.
+    /// The metric whose distances follow from products, where those of a group of so many queries
+    /// serve for anything.
+    fn metric(shape: VectorShape, metric: Metric, queries: usize) -> Option<Guide> {
+        let guides = [Guide::L2, Guide::InnerProduct, Guide::Cosine];
+        let own = guides.into_iter().find(|own| own.metric() == metric);
+        own.filter(|_| shape.element.is_float() && queries >= FEWEST)
+    }
+
+    /// Whether a group of so many queries can have a screen.
     pub(super) fn serves(shape: VectorShape, metric: Metric, queries: usize) -> bool {
-        let squared = matches!(metric, Metric::L2 | Metric::InnerProduct | Metric::Cosine);
-        squared && shape.element.is_float() && queries >= FEWEST
+        Self::metric(shape, metric, queries).is_some()
     }
 
     /// Bytes that a screen of so many queries holds.
@@ -62,9 +70,7 @@ impl Screen {
         queries: impl ExactSizeIterator<Item = &'q [u8]>,
     ) -> Option<Self> {
         let count = queries.len();
-        if !Self::serves(shape, metric, count) {
-            return None;
-        }
+        let metric = Self::metric(shape, metric, count)?;
         let dimension = shape.dimension as usize;
         let lanes = panel_values(count, 1);
         let mut screen = Self {
@@ -89,8 +95,8 @@ impl Screen {
     /// Rows at `bound` or farther need not be marked for a query any more.
     pub(super) fn set_bound(&mut self, query: usize, bound: f32) {
         let squared = match self.metric {
-            Metric::L2 => bound,
-            _ => 2.0 * bound,
+            Guide::L2 => bound,
+            Guide::InnerProduct | Guide::Cosine => 2.0 * bound,
         };
         self.limits[query / PANEL_ROWS][query % PANEL_ROWS] = squared + LEAST;
     }
@@ -130,15 +136,20 @@ impl Screen {
         self.kernels.widen(self.shape.element)(vector, out);
         let norm = self.kernels.squared_norm(self.shape.element)(vector);
         let off = dimension as f32 * 2.0 * f32::EPSILON + ROUNDED;
+        if norm.is_nan() || norm > LONGEST {
+            return None;
+        }
         match self.metric {
-            Metric::Cosine if SOUND_NORMS.contains(&norm) => {
+            Guide::L2 => Some(norm * (1.0 - off)),
+            Guide::InnerProduct => Some(-off * norm),
+            Guide::Cosine if norm < LEAST => None,
+            Guide::Cosine => {
                 let factor = norm.sqrt().recip();
-                out.iter_mut().for_each(|value| *value *= factor);
+                for value in out {
+                    *value *= factor;
+                }
                 Some(1.0 - off)
             }
-            Metric::L2 if norm <= *SOUND_NORMS.end() => Some(norm * (1.0 - off)),
-            Metric::InnerProduct if norm <= *SOUND_NORMS.end() => Some(-off * norm),
-            _ => None,
         }
     }
 }

@@ -145,10 +145,14 @@ fn screened_rows_are_those_of_the_oracle() {
             let mut vectors = |count: usize| -> Vec<u8> {
                 let value = || random.unit() as f32 - shift;
                 let values = std::iter::repeat_with(value).take(count * 33);
-                let bytes = |value: f32| match element {
-                    ElementType::F16 => half::f16::from_f32(value).to_le_bytes().to_vec(),
-                    ElementType::Bf16 => half::bf16::from_f32(value).to_le_bytes().to_vec(),
-                    _ => value.to_le_bytes().to_vec(),
+                let bytes = |value: f32| {
+                    if element == ElementType::F16 {
+                        half::f16::from_f32(value).to_le_bytes().to_vec()
+                    } else if element == ElementType::Bf16 {
+                        half::bf16::from_f32(value).to_le_bytes().to_vec()
+                    } else {
+                        value.to_le_bytes().to_vec()
+                    }
                 };
                 values.flat_map(bytes).collect()
             };
