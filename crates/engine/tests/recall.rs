@@ -215,6 +215,12 @@ fn what_a_query_notes_of_lists_is_what_searches_with_them_find() {
         let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
         let wish = CalibrateOptions::default().with_queries(300);
         let made = index.calibrate(Some(&asked), &wish, &NoProgress).unwrap();
+        let most_queries = |k: u32| {
+            let curve = made.curve(k).unwrap();
+            curve.rows.iter().map(|row| row.queries).max().unwrap()
+        };
+        assert_eq!((most_queries(10), most_queries(200)), (300, 100));
+        assert!(most_queries(1000) <= 100);
         let curve = made.curve(10).unwrap();
         let rows = curve.rows.iter();
         let rows = rows.filter(|row| row.queries == 300 && row.list_size >= 10);

@@ -33,11 +33,12 @@ struct Pass {
     step: usize,
     /// Lists are so long that all queries together cost so many expansions per row.
     paid: u64,
-    /// What is found of up to so many neighbours is noted. Of more, a query tells more: a third of
-    /// the queries err less of 200 than all of 30.
+    /// What is found of up to so many neighbours is noted. Of more, each query tells more: a third
+    /// of the queries are as sure of 200 as all of 30.
     most_neighbors: u32,
 }
 
+/// Those with the longest lists come first.
 const PASSES: [Pass; 3] = [
     Pass {
         step: 12,

@@ -14,6 +14,10 @@ use crate::source::VectorSlice;
 use crate::storage::TRANSFER_BYTES;
 use crate::truth::{ExactOptions, ExactQuestion, Truth, exact, exact_bytes_min, recall_p5};
 
+/// What threads hold at most to leave rows out of exact answers: less than the searches of a
+/// calibration take after that.
+const MOST_SCREEN_BYTES: u64 = 4 << 20;
+
 /// Recall of a set of queries, and its cost.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
@@ -118,8 +122,10 @@ impl Index {
             k: k as usize,
             exclude: held_out.as_deref(),
         };
-        let beside = question.screen_bytes(pool.current_num_threads()) * 2;
-        let memory_bytes = exact_bytes_min(&question) + beside.max(TRANSFER_BYTES as u64);
+        let screens = question.screen_bytes(pool.current_num_threads());
+        let beside = Some(screens).filter(|bytes| *bytes <= MOST_SCREEN_BYTES);
+        let beside = beside.unwrap_or(0) + TRANSFER_BYTES as u64;
+        let memory_bytes = exact_bytes_min(&question) + beside;
         exact(
             self,
             &question,

@@ -75,12 +75,14 @@ pub fn exact(
     progress: &dyn Progress,
 ) -> Result<Truth, Error> {
     question.check(base)?;
-    let room = room_for_rows(question, options.memory_bytes)?;
-    let screen_bytes = question.screen_bytes(options.pool.current_num_threads());
-    let block_bytes = room.checked_sub(screen_bytes);
-    let block_bytes = block_bytes.filter(|left| *left >= screen_bytes);
-    let is_screened = block_bytes.is_some();
-    let block_bytes = block_bytes.unwrap_or(room).min(BLOCK_BYTES_MAX);
+    let threads = options.pool.current_num_threads();
+    let (room, screens) = (
+        room_for_rows(question, options.memory_bytes)?,
+        question.screen_bytes(threads),
+    );
+    let beside_screens = room.checked_sub(screens);
+    let beside_screens = beside_screens.filter(|left| *left >= screens / threads as u64);
+    let block_bytes = beside_screens.unwrap_or(room).min(BLOCK_BYTES_MAX);
     let queries = question.queries.count() as usize;
     let (ids, distances) = Nearest::unfilled(queries * question.k);
     let mut truth = Truth {
@@ -94,7 +96,10 @@ pub fn exact(
         question.exclude,
         progress,
     )?;
-    let scan = if is_screened { scan.screened() } else { scan };
+    let scan = match beside_screens {
+        Some(_) => scan.screened(),
+        None => scan,
+    };
     progress.stage(
         "exact distances",
         base.count().saturating_mul(queries as u64),
@@ -119,7 +124,7 @@ pub fn exact(
 impl ExactQuestion<'_> {
     /// Bytes by which so many threads leave out rows without a distance of their own, for floats
     /// and L2, cosine or inner product; 0 where that saves nothing. It is done where a cap holds
-    /// twice as much beside [`exact_bytes_min`], and changes no answer.
+    /// them and what one thread takes of them for rows, and changes no answer.
     pub fn screen_bytes(&self, threads: usize) -> u64 {
         screen_bytes(&self.queries, self.metric, threads) as u64
     }

@@ -170,7 +170,7 @@ fn screened_rows_are_those_of_the_oracle() {
                     let screens = question.screen_bytes(2);
                     assert!(screens > 0);
                     let least = exact_bytes_min(&question);
-                    let screened = ask(&base, &question, least + 2 * screens, 2).unwrap();
+                    let screened = ask(&base, &question, least + screens * 3 / 2, 2).unwrap();
                     assert_eq!(pairs(&screened), oracle(&base, &question));
                     assert_eq!(screened, ask(&base, &question, least, 3).unwrap());
                 }
