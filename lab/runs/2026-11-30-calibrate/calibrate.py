@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 ROUNDS = 3
-ASKED = (0.8, 0.9, 0.95)
-NEIGHBORS = (1, 10, 100, 200, 500, 1000)
+ASKED = (0.95,)
+NEIGHBORS = (10, 200, 1000)
 # Vectors, queries, metric; then rows of them, and memory or neighbours.
 TEXT = ("text-wordnet-80k.base.fbin", "text-wordnet.query.fbin", "cosine")
 IMAGES = ("photo-gist-24k.base.fbin", "photo-gist.query.fbin", "l2")
