@@ -75,11 +75,15 @@ class StepReport(TypedDict):
 
 
 class CalibrationRow(TypedDict):
-    """Means over some queries at one list size, and the recall that one in twenty does not reach."""
+    """Means over some queries at one list size, and the recall that one in twenty does not reach.
+
+    ``lost_by_codes`` is by how much recall is less where codes may answer.
+    """
 
     list_size: int
     queries: int
     recall: float
+    lost_by_codes: float
     standard_error: float
     recall_p5: float
     pages: float

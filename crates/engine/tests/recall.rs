@@ -5,9 +5,9 @@ mod common;
 
 use common::Rows;
 use pageway::{
-    BuildOptions, CalibrateOptions, Durability, Effort, ElementType, ErrorKind, Filter, IdSet,
-    Index, MemoryWish, Metric, NoProgress, OpenOptions, Preset, Queries, RANKS, SearchOptions,
-    UpdateOptions, Writer, verify,
+    BuildOptions, CalibrateOptions, CalibrationRow, Durability, Effort, ElementType, ErrorKind,
+    Filter, IdSet, Index, MemoryWish, Metric, NoProgress, OpenOptions, Preset, Queries, RANKS,
+    SearchOptions, Tolerance, UpdateOptions, Writer, verify,
 };
 
 const ROWS: usize = 3000;
@@ -235,10 +235,57 @@ fn what_a_query_notes_of_lists_is_what_searches_with_them_find() {
                 off < 0.01 && pages_off < 0.1,
                 "{preset} {form:?}: {row:?}, {found:?}"
             );
+            let by_codes = search.with_tolerance(Tolerance::ANY);
+            let found = index
+                .measure_recall(&asked, &by_codes, &NoProgress)
+                .unwrap();
+            let said = f64::from(row.recall - row.lost_by_codes);
+            assert!(
+                found.recall > said - 0.01 && found.recall < said + 0.02,
+                "{preset} {form:?}: {row:?}, by codes {found:?}"
+            );
             compared += 1;
         }
         assert!(compared > 0, "{preset} {form:?}: {curve:?}");
     }
+}
+
+#[test]
+fn answers_by_codes_get_the_recall_that_is_asked_for() {
+    let (base, queries) = rows(300);
+    let dir = tempfile::tempdir().unwrap();
+    let form = Some("clustered".to_owned());
+    base.build(dir.path(), &options(Preset::default(), 1).with_form(form))
+        .unwrap();
+    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let queries = Queries::new(&queries.bytes, queries.shape);
+    let measure = |tolerance: Tolerance, (k, wish): (u32, f32)| {
+        let search = SearchOptions::nearest(k)
+            .with_effort(Effort::Recall(wish))
+            .with_tolerance(tolerance);
+        let measured = index.measure_recall(&queries, &search, &NoProgress);
+        measured.unwrap()
+    };
+    let curve = |k: u32| index.calibration().curve(k).unwrap().rows.clone();
+    let finds = |row: &CalibrationRow| row.recall - row.lost_by_codes;
+    let found: Vec<f32> = curve(10).iter().map(finds).collect();
+    let (first, last) = (found[0], found[found.len() - 1]);
+    assert!(first < 0.9 && last > first + 0.05, "{found:?}");
+    for wish in [0.85, 0.9, f32::midpoint(first, last)] {
+        let exact = measure(Tolerance::EXACT, (10, wish));
+        let by_codes = measure(Tolerance::ANY, (10, wish));
+        let told = format!("{wish}: {exact:?}, {by_codes:?}");
+        assert!(by_codes.recall > f64::from(wish) - 0.01, "{told}");
+        assert!(by_codes.recall < exact.recall, "{told}");
+        assert!(by_codes.list_size > exact.list_size, "{told}");
+        assert!(by_codes.pages_per_query < exact.pages_per_query, "{told}");
+    }
+    // What codes cannot reach is answered exactly.
+    let most = curve(300).iter().map(finds).fold(0.0, f32::max);
+    let best = curve(300).last().unwrap().recall;
+    assert!(most < best, "{most} {best}");
+    let both = [Tolerance::EXACT, Tolerance::ANY].map(|own| measure(own, (300, best)));
+    assert_eq!(both[0], both[1]);
 }
 
 #[test]

@@ -28,6 +28,7 @@ mod finish;
 mod fixed;
 mod huge_pages;
 mod isa;
+mod lanes;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod pairs;
@@ -52,6 +53,7 @@ pub use finish::cosine_distance;
 pub use fixed::FixedMatrix;
 pub use huge_pages::advise_huge_pages;
 pub use isa::{Isa, IsaError};
+pub use lanes::lanes;
 pub use panel::{PANEL_ROWS, pack_panels, panel_values};
 pub use place::places;
 pub use prefetch::prefetch;

@@ -339,7 +339,7 @@ impl<'c> Climb<'c> {
             }
             let missed = before.map_or_else(|| mean_missed(marks), |own| followed(own, marks));
             before = Some((marks, missed));
-            rows.push(self.row(size, marks, missed));
+            rows.push(self.row((rank, size), marks, missed));
         }
         rows
     }
@@ -393,7 +393,8 @@ impl<'c> Climb<'c> {
         NotedMisses::new(sizes, told, noted)
     }
 
-    fn row(&self, size: usize, marks: &[MissMark], missed: f64) -> CalibrationRow {
+    fn row(&self, (rank, size): (usize, usize), marks: &[MissMark], missed: f64) -> CalibrationRow {
+        let k = self.ranks.get(rank).copied().unwrap_or(1);
         let n = marks.len() as f64;
         let own = mean_missed(marks);
         let apart = |mark: &MissMark| (mark.missed - own) * (mark.missed - own);
@@ -407,6 +408,7 @@ impl<'c> Climb<'c> {
             list_size: self.sizes.get(size).copied().unwrap_or(1),
             queries: marks.len() as u32,
             recall: (1.0 - missed).clamp(0.0, 1.0) as f32,
+            lost_by_codes: cost(|note| note.found - note.found_by_codes) / k as f32,
             standard_error: (variance / n).sqrt() as f32,
             recall_p5: recall_p5(&recalls).unwrap_or(0.0) as f32,
             pages: cost(|note| note.pages),
@@ -506,9 +508,10 @@ fn followed((before, missed): (&[MissMark], f64), marks: &[MissMark]) -> f64 {
     }
 }
 
-/// Rows from the last that finds too little to the first that finds enough.
+/// Rows from the last that finds too little to the first that finds enough by codes too.
 fn of_use(mut rows: Vec<CalibrationRow>) -> Vec<CalibrationRow> {
-    if let Some(enough) = rows.iter().position(|row| row.recall >= ENOUGH) {
+    let finds_enough = |row: &CalibrationRow| row.recall - row.lost_by_codes >= ENOUGH;
+    if let Some(enough) = rows.iter().position(finds_enough) {
         rows.truncate(enough + 1);
     }
     let first = rows.iter().rposition(|row| row.recall < TOO_LITTLE);
@@ -524,6 +527,7 @@ mod tests {
             rank: 0,
             size: 0,
             found: 0,
+            found_by_codes: 0,
             pages: 0,
             rounds: 0,
             dimension: None,

@@ -370,6 +370,7 @@ impl Measuring<'_> {
             list_size,
             queries: recalls.len() as u32,
             recall: mean as f32,
+            lost_by_codes: 0.0,
             standard_error: (variance / n).sqrt() as f32,
             recall_p5: recall_p5(&recalls).unwrap_or(0.0) as f32,
             pages: self.pages,

@@ -38,8 +38,12 @@ pub struct CalibrationRow {
     pub list_size: u32,
     /// Queries that were searched for.
     pub queries: u32,
-    /// Mean recall@k, made not to fall with the list size.
+    /// Mean recall@k of exact answers, made not to fall with the list size.
     pub recall: f32,
+    /// By how much it is less where what bounds are sure of is answered by its code, unread, with
+    /// whatever else its page holds.
+    #[serde(default)]
+    pub lost_by_codes: f32,
     /// Standard error of the mean.
     pub standard_error: f32,
     /// Recall@k that one query in twenty does not reach.
@@ -83,10 +87,10 @@ impl CalibrationCurve {
         }
         let is_measured = |point: &CalibrationRow| {
             let costs = [point.standard_error, point.pages, point.rounds];
+            let shares = [point.recall, point.recall_p5, point.lost_by_codes];
             point.list_size > 0
                 && point.queries > 0
-                && (0.0..=1.0).contains(&point.recall)
-                && (0.0..=1.0).contains(&point.recall_p5)
+                && shares.iter().all(|share| (0.0..=1.0).contains(share))
                 && costs.iter().all(|cost| cost.is_finite() && *cost >= 0.0)
         };
         if !self.rows.iter().all(is_measured) {
@@ -123,6 +127,17 @@ impl CalibrationCurve {
         // end.
         let last = self.rows.last().filter(|last| last.recall >= recall)?;
         Some(last.list_size as f32)
+    }
+
+    /// What answers by codes find.
+    pub(super) fn by_codes(&self) -> Self {
+        let mut own = self.clone();
+        for row in &mut own.rows {
+            row.recall = (row.recall - row.lost_by_codes).max(0.0);
+            row.lost_by_codes = 0.0;
+        }
+        own.make_monotone();
+        own
     }
 
     /// Makes recall rise with the list size: neighbours that do not are replaced by their mean over
@@ -195,6 +210,22 @@ mod tests {
             "the mean decides at the end"
         );
         assert_eq!(wide.size_at(0.981), None);
+    }
+
+    #[test]
+    fn lists_are_longer_where_codes_lose_some() {
+        let mut curve = curve(&[(10, 0.80, 0.0), (20, 0.90, 0.0), (40, 0.98, 0.0)]);
+        assert_eq!(curve.by_codes(), curve, "nothing is lost");
+        for (row, lost) in curve.rows.iter_mut().zip([0.05, 0.10, 0.04]) {
+            row.lost_by_codes = lost;
+        }
+        let by_codes = curve.by_codes();
+        assert_eq!(by_codes.check(), Ok(()));
+        assert_eq!(curve.size_at(0.9), Some(20.0));
+        // The lists find .75, .80 and .94.
+        let middle = by_codes.size_at(0.9).unwrap();
+        assert!((34.0..35.0).contains(&middle), "{middle}");
+        assert_eq!(by_codes.size_at(0.95), None);
     }
 
     #[test]

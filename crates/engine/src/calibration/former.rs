@@ -62,6 +62,7 @@ fn former_curves(rows: &[FormerRow], queries: u32) -> Vec<CalibrationCurve> {
                 list_size: row.list_size,
                 queries,
                 recall: value(&row.recall),
+                lost_by_codes: 0.0,
                 standard_error: value(&row.standard_error),
                 recall_p5: 0.0,
                 pages: row.pages,

@@ -171,6 +171,19 @@ impl Calibration {
         misses.times(|| if self.held_out { UNSEEN_QUERIES } else { 1.0 })
     }
 
+    /// What answers by codes find, of about `k` neighbours.
+    pub(crate) fn by_codes(&self, k: u32) -> Self {
+        let around = self.around(k);
+        let is_near = |curve: &&CalibrationCurve| {
+            around.is_some_and(|(low, high)| (low.k..=high.k).contains(&curve.k))
+        };
+        let curves = self.curves.iter().filter(is_near);
+        Self {
+            curves: curves.map(CalibrationCurve::by_codes).collect(),
+            ..*self
+        }
+    }
+
     /// The list size that finds `k / share` nearest as well as a list of `list_size` finds the `k`
     /// nearest: so many hold `k` of a part that is this share of all, spread evenly. No less than
     /// `list_size`.

@@ -50,8 +50,10 @@ pub(crate) struct LadderNote {
     /// Places of k and list size in the ladder.
     pub(crate) rank: u16,
     pub(crate) size: u16,
-    /// True neighbours.
+    /// True neighbours among exact answers.
     pub(crate) found: u32,
+    /// The same where what bounds are sure of is answered by its code.
+    pub(crate) found_by_codes: u32,
     /// Pages read, and in how many rounds.
     pub(crate) pages: u32,
     pub(crate) rounds: u32,
@@ -93,6 +95,25 @@ struct Near {
     half: f32,
     node: NodeId,
     is_cached: bool,
+}
+
+impl Near {
+    /// Whether bounds are sure that this is an answer, where those below `sure` are.
+    fn is_sure(&self, sure: f32) -> bool {
+        self.estimate + self.half <= sure
+    }
+
+    /// Whether its code answers for it: no vector in memory does, nor one that is read.
+    fn is_passed(&self, sure: f32) -> bool {
+        self.is_sure(sure) && !self.is_cached
+    }
+}
+
+/// What would be read.
+#[derive(Clone, Copy)]
+struct Reads {
+    pages: u32,
+    rounds: u32,
 }
 
 /// The ladder of one query of a call.
@@ -250,30 +271,34 @@ impl<C: PageCodec> Traversal<'_, C> {
             }
             None => self.scored(&own, (k, eligible)),
         };
-        if let Some((found, pages, rounds)) = found {
+        if let Some((found, found_by_codes, cost)) = found {
             own.notes.push(LadderNote {
                 rank: rank as u16,
                 size: size as u16,
                 found: found.min(k),
-                pages,
-                rounds,
+                found_by_codes: found_by_codes.min(found).min(k),
+                pages: cost.pages,
+                rounds: cost.rounds,
                 dimension: self.dimension_now(),
             });
         }
         self.scratch.told.ladder = own;
     }
 
-    /// Of the first true neighbours those that a walk has scored, with the pages and rounds of its
-    /// reads. None where it scored fewer than `k`: a search for `k` would go on.
-    fn scored(&self, own: &LadderNotes, (k, eligible): (u32, u32)) -> Option<(u32, u32, u32)> {
+    /// Of the first true neighbours those that a walk has scored, exactly all of them, with what
+    /// its reads cost. None where it scored fewer than `k`: a search for `k` would go on.
+    fn scored(&self, own: &LadderNotes, (k, eligible): (u32, u32)) -> Option<(u32, u32, Reads)> {
         let ranking = &self.scratch.ranking;
         if ranking.len() < k as usize {
             return None;
         }
         let places = ranking.iter().filter_map(|one| own.place_of(one.node));
-        let found = places.filter(|place| *place < eligible).count();
-        let (pages, rounds) = (self.stats.pages, self.stats.rounds);
-        Some((found as u32, pages as u32, rounds as u32))
+        let found = places.filter(|place| *place < eligible).count() as u32;
+        let reads = Reads {
+            pages: self.stats.pages as u32,
+            rounds: self.stats.rounds as u32,
+        };
+        Some((found, found, reads))
     }
 
     /// The local dimension that the candidates tell.
@@ -284,37 +309,63 @@ impl<C: PageCodec> Traversal<'_, C> {
         local_dimension(NearestDistances::of(nearest).as_slice())
     }
 
-    /// Of the first true neighbours those that bounds of so many deviations would leave in a list,
-    /// with the pages and rounds of what would be read for it.
+    /// Of the first true neighbours those that bounds of so many deviations would leave among exact
+    /// answers, and among answers by codes, with what would be read for the ones that the ladder
+    /// counts the cost of.
     fn kept_by_bounds(
         &self,
         own: &mut LadderNotes,
         (list_size, k, eligible): (u32, u32, u32),
         width: f32,
-    ) -> Option<(u32, u32, u32)> {
+    ) -> Option<(u32, u32, Reads)> {
         let limit = self.bound_listed(own, (list_size, k), width)?;
-        let is_exact = self
-            .query
-            .ladder
-            .is_some_and(|own| k <= own.ladder.exact_up_to);
-        let reads_fine = self.reads_fine_codes();
-        let sure = if is_exact && !reads_fine {
-            f32::NEG_INFINITY
-        } else {
-            own.nth_end(k as usize, |one| one.estimate - one.half)
-        };
+        let sure = own.nth_end(k as usize, |one| one.estimate - one.half);
         let far = (FAR_DEVIATIONS / width).max(1.0);
         own.keep_up_to(limit, (far, eligible));
-        if reads_fine {
+        let exact = self.note_reads(own, sure, (k, eligible, true));
+        let found = (own.kept.len() + self.found_beside(own, eligible)) as u32;
+        let by_codes = self.note_reads(own, sure, (k, eligible, false));
+        let found_by_codes = if self.parts.identities.is_some() {
+            self.found_by_codes(own, sure, (k, eligible))
+        } else {
+            // What codes are sure of is read to know who it is.
+            found
+        };
+        let exact_up_to = self.query.ladder.map_or(0, |own| own.ladder.exact_up_to);
+        let cost = if k <= exact_up_to { exact } else { by_codes };
+        Some((found, found_by_codes, cost))
+    }
+
+    /// Leaves in `pages` and `coded` what answers would read, and tells what that costs.
+    fn note_reads(
+        &self,
+        own: &mut LadderNotes,
+        sure: f32,
+        (k, eligible, is_exact): (u32, u32, bool),
+    ) -> Reads {
+        own.coded.clear();
+        if self.reads_fine_codes() {
             self.note_fine_reads(own, sure, (k, eligible, is_exact));
         } else {
-            self.note_vectors(own, |_, one| one.estimate + one.half > sure);
+            self.note_vectors(own, |_, one| is_exact || !one.is_sure(sure));
         }
-        let found = own.kept.len() + self.found_beside(own, eligible);
         let reads = own.pages.len() + own.coded.len();
-        let pages = reads as u32 * self.parts.codec.map().geometry.span();
-        let rounds = u32::from(!own.pages.is_empty()) + u32::from(!own.coded.is_empty());
-        Some((found as u32, pages, rounds))
+        Reads {
+            pages: reads as u32 * self.parts.codec.map().geometry.span(),
+            rounds: u32::from(!own.pages.is_empty()) + u32::from(!own.coded.is_empty()),
+        }
+    }
+
+    /// Of the first true neighbours those that are among `k` answers where what codes are sure of
+    /// comes first, and then what was read, by its distance.
+    fn found_by_codes(&self, own: &mut LadderNotes, sure: f32, (k, eligible): (u32, u32)) -> u32 {
+        let (mut passed, mut found) = (0, 0);
+        for one in own.near.iter().filter(|one| one.is_passed(sure)) {
+            passed += 1;
+            found += usize::from(own.place_of(one.node).is_some_and(|at| at < eligible));
+        }
+        let scored = own.kept.len() - found + self.found_beside(own, eligible);
+        (found + scored.min((k as usize).saturating_sub(passed))) as u32
     }
 
     /// Leaves in `pages` those of the vectors of some of the candidates that are kept.
@@ -339,11 +390,10 @@ impl<C: PageCodec> Traversal<'_, C> {
         (k, eligible, is_exact): (u32, u32, bool),
     ) {
         let map = self.parts.codec.map();
-        let is_sure = |one: &Near| one.estimate + one.half <= sure;
+        let is_sure = |one: &Near| one.is_sure(sure);
         // What is sure has its fine code read to know who it is, where nothing else tells.
         let passes_sure = is_exact || self.parts.identities.is_some();
         let read = own.near.iter().filter(|one| !(passes_sure && is_sure(one)));
-        own.coded.clear();
         own.coded.extend(read.map(|one| map.page_of(one.node).0));
         sort_once(&mut own.coded);
         if !is_exact {
@@ -366,20 +416,25 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// True neighbours beside those that are kept: on pages that are used whole.
     fn found_beside(&self, own: &mut LadderNotes, eligible: u32) -> usize {
+        let Some(ladder) = self.query.ladder else {
+            return 0;
+        };
         if !self.parts.execution.harvest.is_all() {
             return 0;
         }
         let map = self.parts.codec.map();
-        own.kept.sort_unstable();
-        let is_read = |node: NodeId| {
+        let is_read = |own: &LadderNotes, node: NodeId| {
             let page = map.vector_page_of(node);
             (map.holds_vectors_alone(page) && own.pages.binary_search(&page.0).is_ok())
                 || own.coded.binary_search(&map.page_of(node).0).is_ok()
         };
-        let others = own.truth.iter().filter(|(node, place)| {
-            *place < eligible && is_read(*node) && own.kept.binary_search(place).is_err()
-        });
-        others.count()
+        own.kept.sort_unstable();
+        let (mut kept, mut found) = (own.kept.iter().peekable(), 0);
+        for (place, node) in (0..eligible).zip(ladder.truth()) {
+            let is_kept = kept.next_if_eq(&&place).is_some();
+            found += usize::from(!is_kept && is_read(own, NodeId(*node)));
+        }
+        found
     }
 
     /// By how much the estimate of a candidate is off, while it is gathered.

@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use pageway_kernels::lanes;
 use pageway_quant::{BLOCK_CODES, Centre};
 use pageway_types::{ClusterId, NodeId};
 
@@ -233,15 +234,11 @@ impl<C: PageCodec> Traversal<'_, C> {
 /// The nodes of a block that are marked, and their estimates.
 fn marked(
     first: u32,
-    mut marks: u32,
+    marks: u32,
     estimates: &[f32; BLOCK_CODES],
 ) -> impl Iterator<Item = (NodeId, f32)> {
-    std::iter::from_fn(move || {
-        let at = marks.trailing_zeros();
-        let estimate = estimates.get(at as usize)?;
-        marks &= marks - 1;
-        Some((NodeId(first + at), *estimate))
-    })
+    let own = move |lane: usize| Some((NodeId(first + lane as u32), *estimates.get(lane)?));
+    lanes(marks).filter_map(own)
 }
 
 /// What a scan that goes on with a longer list knows of what it did before.

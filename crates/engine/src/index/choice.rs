@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pageway_store::PerProcess;
 use pageway_types::Progress;
 
+use super::by_codes::is_by_codes;
 use super::watch::Watch;
 use super::{Index, Version};
 use crate::calibration::{ListPlan, Misses};
@@ -17,8 +18,9 @@ use crate::resolve;
 /// Plans that are kept for further searches with the same options.
 const KNOWN_PLANS: usize = 8;
 
-/// The key of a plan of one version: k, the bits of the recall and of the misses, and the beam.
-type PlanKey = (u32, u32, Option<u32>, Option<u32>);
+/// The key of a plan of one version: k, the bits of the recall and of the misses, the beam, and
+/// whether codes answer.
+type PlanKey = (u32, u32, Option<u32>, Option<u32>, bool);
 
 /// A plan, if queries choose lists.
 type KnownPlan = Option<Arc<ListPlan>>;
@@ -63,7 +65,8 @@ impl Version {
             Misses::Unknown => None,
             Misses::Times(times) => Some(times.to_bits()),
         };
-        let key = (options.k, recall.to_bits(), times, options.beam);
+        let by_codes = is_by_codes(options);
+        let key = (options.k, recall.to_bits(), times, options.beam, by_codes);
         self.plans
             .get_or_make(key, || self.make_plan(options, recall, misses))
     }
@@ -83,7 +86,7 @@ impl Version {
 
     /// The lists for a recall, none of them longer than memory holds.
     fn make_plan(&self, options: &SearchOptions, recall: f32, misses: Misses) -> Option<ListPlan> {
-        let calibration = &self.manifest.calibration;
+        let calibration = self.calibration_of(options);
         let plan = |most| calibration.list_plan((options.k, recall), misses, most);
         let unbounded = plan(u32::MAX)?;
         let longest = unbounded.longest();

@@ -1,6 +1,7 @@
 //! An open index: the version that searches take, memory, workers. Delegates; holds no buffers,
 //! caches or statistics of its own.
 
+mod by_codes;
 mod choice;
 mod collect;
 mod deltas;

@@ -259,11 +259,11 @@ impl Index {
         let in_memory = segments.all(|one| one.shape.gathering() == Gathering::InMemory);
         let by_codes = in_memory && self.chooses_lists() && self.metric().is_guide();
         let loose = Tolerance::new(LOOSE.max(options.tolerance.share()))?;
-        Ok(SearchOptions {
+        Ok(version.within_reach(&SearchOptions {
             k: ASKED_OF_SAMPLE,
             tolerance: if by_codes { loose } else { options.tolerance },
             ..*options
-        })
+        }))
     }
 }
 

@@ -79,6 +79,7 @@ impl Index {
         let begun = clock::now();
         let (version, watch) = (self.version(), Watch::new(options, progress).noting(notes));
         let place = (&*version, queries);
+        let options = &version.within_reach(options);
         let list_size = if options.exact {
             Ok(options.k)
         } else {
@@ -164,7 +165,7 @@ impl Index {
         };
         let (mut answers, outcomes) = self.search_sized(place, options, lists, watch)?;
         if options.radius.is_none() && queries.admitted.is_none() {
-            let calibration = &version.manifest.calibration;
+            let calibration = version.calibration_of(options);
             answers.expected_recall = calibration.expected_by(options.k, list_size, misses);
         }
         Ok((answers, outcomes))

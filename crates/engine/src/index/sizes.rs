@@ -118,18 +118,24 @@ pub(super) fn list_size_for(
     (k, recall): (u32, f32),
     misses: Misses,
 ) -> Result<u32> {
-    mean_list_size_for(version, (k, recall), misses).map(whole_list)
+    let exact = SearchOptions::nearest(k);
+    mean_list_size_for(version, (&exact, recall), misses).map(whole_list)
 }
 
-/// The same as a mean over queries.
-fn mean_list_size_for(version: &Version, (k, recall): (u32, f32), misses: Misses) -> Result<f32> {
+/// The same as a mean over queries, for searches with these options.
+fn mean_list_size_for(
+    version: &Version,
+    (options, recall): (&SearchOptions, f32),
+    misses: Misses,
+) -> Result<f32> {
+    let k = options.k;
     check_k(k)?;
     // Of fewer rows all are found by what finds them in their number.
     let k = k.min(version.node_count().max(1));
     if version.segments.is_empty() {
         return Ok(k as f32);
     }
-    let calibration = &version.manifest.calibration;
+    let calibration = version.calibration_of(&options.with_k(k));
     if calibration.curves.is_empty() && !version.is_whole() {
         return Err(unmeasured());
     }
@@ -165,7 +171,7 @@ pub(super) fn mean_list_size(
             ErrorKind::Unsupported,
             "the recall of searches within a radius is not calibrated: give a list size",
         )),
-        Effort::Recall(recall) => mean_list_size_for(version, (options.k, recall), misses),
+        Effort::Recall(recall) => mean_list_size_for(version, (options, recall), misses),
         Effort::ListSize(size) if (1..=MAX_LIST_SIZE).contains(&size) => {
             let least = options.radius.map_or(options.k, |_| 1);
             Ok(size.max(least) as f32)

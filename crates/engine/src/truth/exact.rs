@@ -76,10 +76,8 @@ pub fn exact(
 ) -> Result<Truth, Error> {
     question.check(base)?;
     let threads = options.pool.current_num_threads();
-    let (room, screens) = (
-        room_for_rows(question, options.memory_bytes)?,
-        question.screen_bytes(threads),
-    );
+    let room = room_for_rows(question, options.memory_bytes)?;
+    let screens = question.screen_bytes(threads);
     let beside_screens = room.checked_sub(screens);
     let beside_screens = beside_screens.filter(|left| *left >= screens / threads as u64);
     let block_bytes = beside_screens.unwrap_or(room).min(BLOCK_BYTES_MAX);

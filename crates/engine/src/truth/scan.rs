@@ -13,7 +13,7 @@
 //! group 1    ...                               one task
 //! ```
 
-use pageway_kernels::{DistanceFn, KernelSet, PANEL_ROWS};
+use pageway_kernels::{DistanceFn, KernelSet, PANEL_ROWS, lanes};
 use pageway_types::{Metric, Progress, RowId, VectorRead};
 
 use super::screen::{Screen, TILE_ROWS};
@@ -179,10 +179,7 @@ impl<'s> Scan<'s> {
         let rows = tile.chunks_exact(self.row_bytes).enumerate();
         for ((at, row), id) in rows.zip(first..) {
             for (panel, askers) in group.chunks_mut(PANEL_ROWS).enumerate() {
-                let mut marks = screen.marks(at, panel);
-                while marks != 0 {
-                    let lane = marks.trailing_zeros() as usize;
-                    marks &= marks - 1;
+                for lane in lanes(screen.marks(at, panel)) {
                     if let Some(asker) = askers.get_mut(lane)
                         && self.meet((id, row), asker)
                     {

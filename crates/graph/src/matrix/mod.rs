@@ -4,6 +4,6 @@ mod nearest;
 mod rows;
 mod side;
 
-pub(crate) use nearest::{NOBODY, Nearest, insert, lanes};
+pub(crate) use nearest::{NOBODY, Nearest, insert};
 pub(crate) use rows::{Panels, Rows};
 pub(crate) use side::Side;

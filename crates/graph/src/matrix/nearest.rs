@@ -4,7 +4,7 @@
     reason = "positions are bounded by the list itself; a slip must stop"
 )]
 
-use pageway_kernels::{NearFn, PANEL_ROWS};
+use pageway_kernels::{NearFn, PANEL_ROWS, lanes};
 
 use crate::error::{GraphError, try_filled};
 
@@ -50,17 +50,6 @@ impl Nearest {
     }
 }
 
-/// The bits that are set, lowest first.
-pub(crate) fn lanes(mut marks: u32) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let lane = marks.trailing_zeros() as usize;
-        (marks != 0).then(|| {
-            marks &= marks - 1;
-            lane
-        })
-    })
-}
-
 /// Puts a row into a sorted list that is full, if it is nearer than the last.
 #[inline]
 pub(crate) fn insert(found: &mut [(f32, u32)], distance: f32, row: u32) {
@@ -95,13 +84,6 @@ mod tests {
             all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             all.resize(limit, NOBODY);
             prop_assert_eq!(found, all);
-        }
-
-        #[test]
-        fn lanes_are_the_bits(marks in any::<u32>()) {
-            let back = lanes(marks).fold(0, |all, lane| all | 1_u32 << lane);
-            prop_assert_eq!(back, marks);
-            prop_assert!(lanes(marks).collect::<Vec<_>>().is_sorted());
         }
     }
 }

@@ -8,14 +8,13 @@
     reason = "buffers are sized for the largest leaf; a slip must stop"
 )]
 
-use pageway_kernels::{NearFn, PANEL_ROWS, panel_values};
+use pageway_kernels::{NearFn, PANEL_ROWS, lanes, panel_values};
 
 use super::groups::Member;
 use super::reservoir::HASH_BITS;
 use super::sizes::LeafSizes;
 use crate::error::{GraphError, try_filled};
-use crate::matrix::{NOBODY, insert, lanes};
-use crate::matrix::{Panels, Rows};
+use crate::matrix::{NOBODY, Panels, Rows, insert};
 use crate::vectors::VectorSet;
 
 /// Rows of one leaf, and the nearest of each.
