@@ -109,9 +109,9 @@ impl Near {
     }
 }
 
-/// What would be read.
+/// What the answers of a list would cost.
 #[derive(Clone, Copy)]
-struct Reads {
+struct ListCost {
     pages: u32,
     rounds: u32,
 }
@@ -287,18 +287,18 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Of the first true neighbours those that a walk has scored, exactly all of them, with what
     /// its reads cost. None where it scored fewer than `k`: a search for `k` would go on.
-    fn scored(&self, own: &LadderNotes, (k, eligible): (u32, u32)) -> Option<(u32, u32, Reads)> {
+    fn scored(&self, own: &LadderNotes, (k, eligible): (u32, u32)) -> Option<(u32, u32, ListCost)> {
         let ranking = &self.scratch.ranking;
         if ranking.len() < k as usize {
             return None;
         }
         let places = ranking.iter().filter_map(|one| own.place_of(one.node));
         let found = places.filter(|place| *place < eligible).count() as u32;
-        let reads = Reads {
+        let cost = ListCost {
             pages: self.stats.pages as u32,
             rounds: self.stats.rounds as u32,
         };
-        Some((found, found, reads))
+        Some((found, found, cost))
     }
 
     /// The local dimension that the candidates tell.
@@ -317,7 +317,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         own: &mut LadderNotes,
         (list_size, k, eligible): (u32, u32, u32),
         width: f32,
-    ) -> Option<(u32, u32, Reads)> {
+    ) -> Option<(u32, u32, ListCost)> {
         let limit = self.bound_listed(own, (list_size, k), width)?;
         let sure = own.nth_end(k as usize, |one| one.estimate - one.half);
         let far = (FAR_DEVIATIONS / width).max(1.0);
@@ -342,7 +342,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         own: &mut LadderNotes,
         sure: f32,
         (k, eligible, is_exact): (u32, u32, bool),
-    ) -> Reads {
+    ) -> ListCost {
         own.coded.clear();
         if self.reads_fine_codes() {
             self.note_fine_reads(own, sure, (k, eligible, is_exact));
@@ -350,7 +350,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             self.note_vectors(own, |_, one| is_exact || !one.is_sure(sure));
         }
         let reads = own.pages.len() + own.coded.len();
-        Reads {
+        ListCost {
             pages: reads as u32 * self.parts.codec.map().geometry.span(),
             rounds: u32::from(!own.pages.is_empty()) + u32::from(!own.coded.is_empty()),
         }

@@ -11,9 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use pageway_store::PerProcess;
 
 use super::Version;
-use super::lengthen::{
-    Compared, Comparison, Lengthening, SURE, SampledLists, allowed, standard_error,
-};
+use super::lengthen::{Compared, Comparison, Lengthening, SURE, SampledLists, standard_error};
 use super::sampled::recall_of;
 use crate::calibration::{Likeness, Marks};
 use crate::options::{Queries, SearchOptions};
@@ -233,8 +231,11 @@ impl Earlier {
         (missed, list_size, walked): (impl Iterator<Item = f32>, u32, f64),
     ) {
         missed.for_each(|own| self.compared.add(own, (list_size, walked)));
-        let told = self.compared.means(options, place.0.scan_cost(options, 1));
-        let Some((told, own)) = told.zip(self.lengthening.as_mut()) else {
+        let Some(own) = self.lengthening.as_mut() else {
+            return;
+        };
+        let scanned = place.0.scan_cost(options, 1);
+        let Some(told) = self.compared.means(own.allowed, scanned) else {
             return;
         };
         self.compared = Sums::default();
@@ -255,12 +256,13 @@ impl Sums {
         self.queries += 1;
     }
 
-    /// Means, where a scan of all vectors costs so much; `None` of too few queries to act on them.
-    fn means(&self, options: &SearchOptions, scanned: f64) -> Option<Comparison> {
+    /// Means, where so much may be missed and a scan of all vectors costs so much; `None` of too
+    /// few queries to act on them.
+    fn means(&self, allowed: f32, scanned: f64) -> Option<Comparison> {
         let queries = self.queries.max(1) as f32;
         let missed = self.missed / queries;
         let (longer, enough) = COMPARED;
-        let is_short = missed > allowed(options);
+        let is_short = missed > allowed;
         let least = if is_short { longer } else { enough };
         (self.queries >= least).then_some(Comparison {
             missed,
@@ -334,13 +336,12 @@ mod tests {
 
     #[test]
     fn many_that_miss_little_are_compared_and_fewer_that_miss_much() {
-        let options = SearchOptions::nearest(10).with_effort(Effort::Recall(0.9));
         let after = |missed: f32, queries: u32| {
             let mut sums = Sums::default();
             for _ in 0..queries {
                 sums.add(missed, (50, 700.0));
             }
-            sums.means(&options, 9000.0)
+            sums.means(0.1, 9000.0)
         };
         let means = |missed| Comparison {
             missed,

@@ -17,6 +17,10 @@ use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 
 /// Share of the allowed misses that the list to compare with leaves out, by the calibration.
 const LEFT_OUT: f32 = 0.05;
+/// The same at most, where memory holds no longer one.
+const MOST_LEFT_OUT: f32 = 0.5;
+/// Misses of a list that calibrations look no further than: longer ones may miss fewer.
+const HARDLY_ANY: f32 = 0.004;
 /// Shortest list to compare with. Shorter ones leave out more for unlike queries than the
 /// calibration says.
 const LEAST: u32 = 200;
@@ -61,6 +65,8 @@ pub(super) struct Lengthening {
     pub(super) lists: SampledLists,
     /// What they are compared with.
     pub(super) reference: SampledLists,
+    /// Share of the closest rows by that which may be missed.
+    pub(super) allowed: f32,
     /// The next multiple of the calibrated misses.
     times: f32,
     /// Longest list of one size, and what a query may cost; `None` before the usual ones are known.
@@ -98,17 +104,29 @@ impl Lengthening {
     /// The usual lists, compared with all vectors or with a longer list; `None` if memory holds no
     /// such list.
     pub(super) fn begin(version: &Version, options: &SearchOptions, scans: bool) -> Option<Self> {
-        let reference = if scans {
-            SampledLists::Exhaustive
-        } else {
-            SampledLists::Sized(reference(version, options)?)
-        };
-        Some(Self {
+        let mut own = Self {
             lists: SampledLists::USUAL,
-            reference,
+            reference: SampledLists::Exhaustive,
+            allowed: (1.0 - LEFT_OUT) * (1.0 - recall_of(options)),
             times: TIMES.0,
             most: None,
-        })
+        };
+        if !scans {
+            own.compare_with(version, options, reference(version, options)?);
+        }
+        Some(own)
+    }
+
+    /// Compares with a list of this size from now on. What that misses by the calibration, where
+    /// memory holds no longer one, comes beside what it tells.
+    fn compare_with(&mut self, version: &Version, options: &SearchOptions, list_size: u32) {
+        self.reference = SampledLists::Sized(list_size);
+        let calibration = version.calibration_of(options);
+        let found = calibration.expected_by(options.k, list_size as f32, Misses::MEASURED);
+        let missed = found.map_or(0.0, |found| 1.0 - found);
+        let left_out = if missed > HARDLY_ANY { missed } else { 0.0 };
+        let may = 1.0 - recall_of(options);
+        self.allowed = may - left_out.clamp(LEFT_OUT * may, MOST_LEFT_OUT * may);
     }
 
     /// Takes in what a comparison told.
@@ -118,7 +136,7 @@ impl Lengthening {
         options: &SearchOptions,
         told: &Comparison,
     ) -> Compared {
-        let is_short = told.missed > allowed(options);
+        let is_short = told.missed > self.allowed;
         let least = if is_short { GROWTH } else { 1.0 };
         if told.scanned <= told.walked * f64::from(least) {
             self.lists = SampledLists::Exhaustive;
@@ -142,7 +160,7 @@ impl Lengthening {
         if self.lists == SampledLists::USUAL || farther <= reference {
             return Compared::Enough;
         }
-        self.reference = SampledLists::Sized(farther);
+        self.compare_with(version, options, farther);
         Compared::Farther
     }
 
@@ -166,7 +184,7 @@ impl Lengthening {
         let mut tried = tried.take_while(|times| *times <= TIMES.1);
         let as_long = || tried.find(|times| places(*times).is_none_or(|longer| longer >= own));
         let times = misses.known().or_else(as_long).unwrap_or(TIMES.1);
-        let fewer = (times * missed / allowed(options)).max(least);
+        let fewer = (times * missed / self.allowed).max(least);
         if fewer < times && places(fewer).is_some_and(|shorter| shorter < own) {
             self.lists = SampledLists::Calibrated(Misses::Times(fewer));
             self.times = fewer * GROWTH;
@@ -203,11 +221,6 @@ impl Lengthening {
         }
         (told.scanned <= cost).then_some(SampledLists::Exhaustive)
     }
-}
-
-/// The share of the closest rows that may be missed.
-pub(super) fn allowed(options: &SearchOptions) -> f32 {
-    (1.0 - LEFT_OUT) * (1.0 - recall_of(options))
 }
 
 impl Index {
@@ -283,7 +296,7 @@ impl Index {
         let mut closest = search(own.reference)?;
         closest.0.add_costs(&found.0);
         let mut last = found.0;
-        if !is_usual && mean_missed(&last, &closest.0).0 > allowed(options) {
+        if !is_usual && mean_missed(&last, &closest.0).0 > own.allowed {
             last = search(own.lists)?.0;
             closest.0.add_costs(&last);
         }
@@ -324,7 +337,7 @@ impl Index {
         (mut own, told): (Lengthening, Comparison),
         (closest, watch): (&mut Searched, Watch<'_>),
     ) -> Result<SampledLists> {
-        let (may, surely) = (allowed(options), told.missed + SURE * told.error);
+        let (may, surely) = (own.allowed, told.missed + SURE * told.error);
         if own.reference == SampledLists::Exhaustive {
             let mut shorter = own;
             shorter.shorten(place, options, surely);
