@@ -103,7 +103,7 @@ impl Near {
         self.estimate + self.half <= sure
     }
 
-    /// Whether its code answers for it: no vector in memory does, nor one that is read.
+    /// Whether its code answers for it: nothing is read, and memory holds no vector.
     fn is_passed(&self, sure: f32) -> bool {
         self.is_sure(sure) && !self.is_cached
     }
@@ -285,8 +285,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.scratch.told.ladder = own;
     }
 
-    /// Of the first true neighbours those that a walk has scored, exactly all of them, with what
-    /// its reads cost. None where it scored fewer than `k`: a search for `k` would go on.
+    /// Of the first true neighbours those that a walk has scored, all exactly, with what its
+    /// reads cost. None where it scored fewer than `k`: a search for `k` would go on.
     fn scored(&self, own: &LadderNotes, (k, eligible): (u32, u32)) -> Option<(u32, u32, ListCost)> {
         let ranking = &self.scratch.ranking;
         if ranking.len() < k as usize {

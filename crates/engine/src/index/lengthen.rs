@@ -107,7 +107,7 @@ impl Lengthening {
         let mut own = Self {
             lists: SampledLists::USUAL,
             reference: SampledLists::Exhaustive,
-            allowed: (1.0 - LEFT_OUT) * (1.0 - recall_of(options)),
+            allowed: allowed(recall_of(options), 1.0),
             times: TIMES.0,
             most: None,
         };
@@ -123,10 +123,7 @@ impl Lengthening {
         self.reference = SampledLists::Sized(list_size);
         let calibration = version.calibration_of(options);
         let found = calibration.expected_by(options.k, list_size as f32, Misses::MEASURED);
-        let missed = found.map_or(0.0, |found| 1.0 - found);
-        let left_out = if missed > HARDLY_ANY { missed } else { 0.0 };
-        let may = 1.0 - recall_of(options);
-        self.allowed = may - left_out.clamp(LEFT_OUT * may, MOST_LEFT_OUT * may);
+        self.allowed = allowed(recall_of(options), found.unwrap_or(1.0));
     }
 
     /// Takes in what a comparison told.
@@ -221,6 +218,13 @@ impl Lengthening {
         }
         (told.scanned <= cost).then_some(SampledLists::Exhaustive)
     }
+}
+
+/// The share that may be missed of what is compared with, where this finds so much itself.
+fn allowed(recall: f32, found: f32) -> f32 {
+    let (may, missed) = (1.0 - recall, 1.0 - found);
+    let left_out = if missed > HARDLY_ANY { missed } else { 0.0 };
+    may - left_out.clamp(LEFT_OUT * may, MOST_LEFT_OUT * may)
 }
 
 impl Index {
@@ -490,6 +494,15 @@ mod tests {
             error: 0.0,
         };
         found.iter().map(answer).collect()
+    }
+
+    #[test]
+    fn what_a_list_to_compare_with_misses_may_not_be_missed_again() {
+        let close = |own: f32, wanted: f32| (own - wanted).abs() < 1e-6;
+        assert!(close(allowed(0.9, 1.0), 0.095) && close(allowed(0.9, 0.997), 0.095));
+        assert!(close(allowed(0.95, 0.985), 0.035));
+        assert!(close(allowed(0.99, 0.985), 0.005), "half of it is left");
+        assert_eq!(allowed(1.0, 0.985), 0.0);
     }
 
     #[test]
