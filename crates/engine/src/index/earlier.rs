@@ -51,6 +51,8 @@ struct Earlier {
     lengthening: Option<Lengthening>,
     /// Whether those lists are long enough.
     is_enough: bool,
+    /// Long enough ones, while it is not known whether shorter ones are, too.
+    shortened_from: Option<Lengthening>,
     /// Queries that were to tell how they lie.
     told: usize,
     /// Queries since one was to tell, and since one was to be compared.
@@ -223,7 +225,8 @@ impl Earlier {
         self.unlike = Some(is_unlike);
     }
 
-    /// Lists grow if they miss too much; if they miss less than they may, they shrink.
+    /// Lists grow if they miss too much. If they miss less than they may, shorter ones are
+    /// compared, and stay if they find enough.
     fn compare(
         &mut self,
         place: (&Version, &Queries<'_>),
@@ -235,13 +238,44 @@ impl Earlier {
             return;
         };
         let scanned = place.0.scan_cost(options, 1);
-        let Some(told) = self.compared.means(own.allowed, scanned) else {
+        let told = self.compared.means(scanned);
+        own.allow(place.0, options, (told.missed, told.list_size));
+        let is_short = told.missed > own.allowed;
+        if !self.compared.tell(is_short) {
+            return;
+        }
+        self.compared = Sums::default();
+        let surely = told.missed + SURE * told.error;
+        self.settle(
+            is_short,
+            |own| own.compare(place, options, &told),
+            |own| own.shorten(place, options, surely),
+        );
+    }
+
+    /// Lists that find enough shrink if they can, once they were not shortened; shortened ones that
+    /// are too short are what they were.
+    fn settle(
+        &mut self,
+        is_short: bool,
+        compare: impl FnOnce(&mut Lengthening) -> Compared,
+        shorten: impl FnOnce(&mut Lengthening),
+    ) {
+        let longer = self.shortened_from.take();
+        let Some(own) = self.lengthening.as_mut() else {
             return;
         };
-        self.compared = Sums::default();
-        self.is_enough = own.compare(place, options, &told) == Compared::Enough;
-        if self.is_enough {
-            own.shorten(place, options, told.missed + SURE * told.error);
+        if let Some(longer) = longer.filter(|_| is_short) {
+            *own = longer;
+            self.is_enough = true;
+            return;
+        }
+        self.is_enough = compare(own) == Compared::Enough;
+        if self.is_enough && longer.is_none() {
+            let before = *own;
+            shorten(own);
+            self.shortened_from = (own.lists != before.lists).then_some(before);
+            self.is_enough = self.shortened_from.is_none();
         }
     }
 }
@@ -256,21 +290,23 @@ impl Sums {
         self.queries += 1;
     }
 
-    /// Means, where so much may be missed and a scan of all vectors costs so much; `None` of too
-    /// few queries to act on them.
-    fn means(&self, allowed: f32, scanned: f64) -> Option<Comparison> {
-        let queries = self.queries.max(1) as f32;
-        let missed = self.missed / queries;
-        let (longer, enough) = COMPARED;
-        let is_short = missed > allowed;
-        let least = if is_short { longer } else { enough };
-        (self.queries >= least).then_some(Comparison {
+    /// Whether they are of enough queries to act on them: of fewer where these missed too much.
+    const fn tell(&self, is_short: bool) -> bool {
+        let (short, enough) = COMPARED;
+        self.queries >= if is_short { short } else { enough }
+    }
+
+    /// Means, where a scan of all vectors costs so much.
+    fn means(&self, scanned: f64) -> Comparison {
+        let queries = self.queries.max(1);
+        let missed = self.missed / queries as f32;
+        Comparison {
             missed,
-            error: standard_error(missed, (self.squares, queries)),
-            list_size: (self.places / u64::from(self.queries.max(1))) as u32,
+            error: standard_error(missed, (self.squares, queries as f32)),
+            list_size: (self.places / u64::from(queries)) as u32,
             walked: self.walked / f64::from(queries),
             scanned,
-        })
+        }
     }
 }
 
@@ -335,25 +371,58 @@ mod tests {
     }
 
     #[test]
-    fn many_that_miss_little_are_compared_and_fewer_that_miss_much() {
-        let after = |missed: f32, queries: u32| {
-            let mut sums = Sums::default();
-            for _ in 0..queries {
-                sums.add(missed, (50, 700.0));
-            }
-            sums.means(0.1, 9000.0)
-        };
-        let means = |missed| Comparison {
-            missed,
-            error: 0.0,
+    fn what_queries_missed_and_cost_is_told_as_means() {
+        let mut sums = Sums::default();
+        for missed in [0.0, 0.5, 1.0, 0.5] {
+            sums.add(missed, (50, 700.0));
+        }
+        let told = sums.means(9000.0);
+        let wanted = Comparison {
+            missed: 0.5,
+            error: (0.125_f32 / 4.0).sqrt(),
             list_size: 50,
             walked: 700.0,
             scanned: 9000.0,
         };
-        assert_eq!(after(0.5, 31), None);
-        assert_eq!(after(0.5, 32), Some(means(0.5)));
-        assert_eq!(after(0.0, 95), None);
-        assert_eq!(after(0.0, 96), Some(means(0.0)));
+        assert_eq!(told, wanted);
+    }
+
+    #[test]
+    fn many_that_miss_little_are_compared_and_fewer_that_miss_much() {
+        let tell = |queries, is_short| {
+            let sums = Sums {
+                queries,
+                ..Sums::default()
+            };
+            sums.tell(is_short)
+        };
+        assert_eq!([31, 32].map(|own| tell(own, true)), [false, true]);
+        assert_eq!([95, 96].map(|own| tell(own, false)), [false, true]);
+    }
+
+    #[test]
+    fn shortened_lists_are_compared_again_and_stay_or_are_what_they_were() {
+        let sized = SampledLists::Sized;
+        let options = SearchOptions::nearest(10).with_effort(Effort::Recall(0.9));
+        let shorten = |own: &mut Lengthening| own.lists = sized(50);
+        let told = |earlier: &mut Earlier, missed_much, found| {
+            earlier.settle(missed_much, |_| found, shorten);
+            let own = earlier.lengthening.unwrap();
+            (own.lists, earlier.is_enough)
+        };
+        for (is_short, wanted) in [(false, 50), (true, 80)] {
+            let mut earlier = Earlier {
+                lengthening: Some(Lengthening::of(&options)),
+                ..Earlier::default()
+            };
+            earlier.lengthening.as_mut().unwrap().lists = sized(80);
+            let first = told(&mut earlier, true, Compared::Longer);
+            assert_eq!(first, (sized(80), false));
+            let second = told(&mut earlier, false, Compared::Enough);
+            assert_eq!(second, (sized(50), false), "nobody has seen what they find");
+            let third = told(&mut earlier, is_short, Compared::Enough);
+            assert_eq!(third, (sized(wanted), true));
+        }
     }
 
     #[test]

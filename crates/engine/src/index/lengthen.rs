@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::execution::driver::Outcomes;
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 
-/// Share of the allowed misses that the list to compare with leaves out, by the calibration.
+/// Share of the allowed misses that the list to compare with leaves out, at least.
 const LEFT_OUT: f32 = 0.05;
 /// The same at most, where memory holds no longer one.
 const MOST_LEFT_OUT: f32 = 0.5;
@@ -67,6 +67,8 @@ pub(super) struct Lengthening {
     pub(super) reference: SampledLists,
     /// Share of the closest rows by that which may be missed.
     pub(super) allowed: f32,
+    /// Share of them which that misses itself by the calibration.
+    left_out: f32,
     /// The next multiple of the calibrated misses.
     times: f32,
     /// Longest list of one size, and what a query may cost; `None` before the usual ones are known.
@@ -104,26 +106,48 @@ impl Lengthening {
     /// The usual lists, compared with all vectors or with a longer list; `None` if memory holds no
     /// such list.
     pub(super) fn begin(version: &Version, options: &SearchOptions, scans: bool) -> Option<Self> {
-        let mut own = Self {
-            lists: SampledLists::USUAL,
-            reference: SampledLists::Exhaustive,
-            allowed: allowed(recall_of(options), 1.0),
-            times: TIMES.0,
-            most: None,
-        };
+        let mut own = Self::of(options);
         if !scans {
             own.compare_with(version, options, reference(version, options)?);
         }
         Some(own)
     }
 
-    /// Compares with a list of this size from now on. What that misses by the calibration, where
-    /// memory holds no longer one, comes beside what it tells.
+    /// The usual lists, compared with all vectors.
+    pub(super) fn of(options: &SearchOptions) -> Self {
+        Self {
+            lists: SampledLists::USUAL,
+            reference: SampledLists::Exhaustive,
+            allowed: allowed(recall_of(options), 0.0),
+            left_out: 0.0,
+            times: TIMES.0,
+            most: None,
+        }
+    }
+
+    /// Compares with a list of this size from now on.
     fn compare_with(&mut self, version: &Version, options: &SearchOptions, list_size: u32) {
         self.reference = SampledLists::Sized(list_size);
-        let calibration = version.calibration_of(options);
-        let found = calibration.expected_by(options.k, list_size as f32, Misses::MEASURED);
-        self.allowed = allowed(recall_of(options), found.unwrap_or(1.0));
+        let missed = calibrated_misses(version, options, list_size);
+        self.left_out = missed.filter(|own| *own > HARDLY_ANY).unwrap_or(0.0);
+        self.allowed = allowed(recall_of(options), self.left_out);
+    }
+
+    /// Takes off what may be missed what the list to compare with misses itself: more than the
+    /// calibration says of it, by half of how many times as much lists of so many places missed.
+    /// The longer lists are the less unlike queries differ in what they miss.
+    pub(super) fn allow(
+        &mut self,
+        version: &Version,
+        options: &SearchOptions,
+        (missed, list_size): (f32, u32),
+    ) {
+        let calibrated = calibrated_misses(version, options, list_size);
+        let beside = calibrated.map_or(0.0, |own| own - self.left_out);
+        if self.left_out > 0.0 && beside > 0.0 {
+            let times = (missed / beside).clamp(1.0, TIMES.1);
+            self.allowed = allowed(recall_of(options), times.sqrt() * self.left_out);
+        }
     }
 
     /// Takes in what a comparison told.
@@ -133,6 +157,7 @@ impl Lengthening {
         options: &SearchOptions,
         told: &Comparison,
     ) -> Compared {
+        self.allow(version, options, (told.missed, told.list_size));
         let is_short = told.missed > self.allowed;
         let least = if is_short { GROWTH } else { 1.0 };
         if told.scanned <= told.walked * f64::from(least) {
@@ -162,7 +187,8 @@ impl Lengthening {
     }
 
     /// Takes lists of the calibration for fewer misses, where queries missed so much less than they
-    /// may. Misses go with the lists as those of the calibration do.
+    /// may of what is compared with. Misses of all rows go with the lists as those of the
+    /// calibration do.
     pub(super) fn shorten(
         &mut self,
         place: (&Version, &Queries<'_>),
@@ -172,6 +198,9 @@ impl Lengthening {
         let SampledLists::Calibrated(misses) = self.lists else {
             return;
         };
+        if self.allowed <= 0.0 {
+            return;
+        }
         let places = |times| calibrated_places(place, (options, Misses::Times(times)));
         let Some(own) = calibrated_places(place, (options, misses)) else {
             return;
@@ -181,7 +210,9 @@ impl Lengthening {
         let mut tried = tried.take_while(|times| *times <= TIMES.1);
         let as_long = || tried.find(|times| places(*times).is_none_or(|longer| longer >= own));
         let times = misses.known().or_else(as_long).unwrap_or(TIMES.1);
-        let fewer = (times * missed / self.allowed).max(least);
+        let may = allowed(recall_of(options), 0.0);
+        let left_out = may - self.allowed;
+        let fewer = (times * (missed + left_out) / may).max(least);
         if fewer < times && places(fewer).is_some_and(|shorter| shorter < own) {
             self.lists = SampledLists::Calibrated(Misses::Times(fewer));
             self.times = fewer * GROWTH;
@@ -220,11 +251,17 @@ impl Lengthening {
     }
 }
 
-/// The share that may be missed of what is compared with, where this finds so much itself.
-fn allowed(recall: f32, found: f32) -> f32 {
-    let (may, missed) = (1.0 - recall, 1.0 - found);
-    let left_out = if missed > HARDLY_ANY { missed } else { 0.0 };
+/// The share that may be missed of what is compared with, where this misses so much itself.
+fn allowed(recall: f32, left_out: f32) -> f32 {
+    let may = 1.0 - recall;
     may - left_out.clamp(LEFT_OUT * may, MOST_LEFT_OUT * may)
+}
+
+/// The share of the closest rows that lists of so many places miss by the calibration.
+fn calibrated_misses(version: &Version, options: &SearchOptions, list_size: u32) -> Option<f32> {
+    let calibration = version.calibration_of(options);
+    let found = calibration.expected_by(options.k, list_size as f32, Misses::MEASURED)?;
+    Some(1.0 - found)
 }
 
 impl Index {
@@ -300,7 +337,9 @@ impl Index {
         let mut closest = search(own.reference)?;
         closest.0.add_costs(&found.0);
         let mut last = found.0;
-        if !is_usual && mean_missed(&last, &closest.0).0 > own.allowed {
+        let (missed, _) = mean_missed(&last, &closest.0);
+        own.allow(version, options, (missed, last.settings.list_size));
+        if !is_usual && missed > own.allowed {
             last = search(own.lists)?.0;
             closest.0.add_costs(&last);
         }
@@ -499,10 +538,10 @@ mod tests {
     #[test]
     fn what_a_list_to_compare_with_misses_may_not_be_missed_again() {
         let close = |own: f32, wanted: f32| (own - wanted).abs() < 1e-6;
-        assert!(close(allowed(0.9, 1.0), 0.095) && close(allowed(0.9, 0.997), 0.095));
-        assert!(close(allowed(0.95, 0.985), 0.035));
-        assert!(close(allowed(0.99, 0.985), 0.005), "half of it is left");
-        assert_eq!(allowed(1.0, 0.985), 0.0);
+        assert!(close(allowed(0.9, 0.0), 0.095) && close(allowed(0.9, 0.003), 0.095));
+        assert!(close(allowed(0.95, 0.015), 0.035));
+        assert!(close(allowed(0.99, 0.015), 0.005), "half of it is left");
+        assert_eq!(allowed(1.0, 0.015), 0.0);
     }
 
     #[test]
