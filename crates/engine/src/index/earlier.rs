@@ -253,8 +253,8 @@ impl Earlier {
         );
     }
 
-    /// Lists that find enough shrink if they can, once they were not shortened; shortened ones that
-    /// are too short are what they were.
+    /// Lists that find enough are shortened, unless they just were. Shortened ones that miss too
+    /// much are again what they were.
     fn settle(
         &mut self,
         is_short: bool,

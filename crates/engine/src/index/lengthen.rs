@@ -133,9 +133,9 @@ impl Lengthening {
         self.allowed = allowed(recall_of(options), self.left_out);
     }
 
-    /// Takes off what may be missed what the list to compare with misses itself: more than the
-    /// calibration says of it, by half of how many times as much lists of so many places missed.
-    /// The longer lists are the less unlike queries differ in what they miss.
+    /// Takes off what may be missed what the list to compare with misses itself. Lists of so many
+    /// places missed some times what the calibration says; longer ones differ less from it, by the
+    /// root of that.
     pub(super) fn allow(
         &mut self,
         version: &Version,

@@ -116,7 +116,7 @@ pub enum SourceError {
         dimension: u32,
     },
     /// No rows at all.
-    #[error("{file}: holds no rows (count 0 in the header)")]
+    #[error("{file}: holds no rows")]
     Empty {
         /// The file.
         file: String,
