@@ -142,10 +142,10 @@ impl Lengthening {
         options: &SearchOptions,
         (missed, list_size): (f32, u32),
     ) {
-        let calibrated = calibrated_misses(version, options, list_size);
-        let beside = calibrated.map_or(0.0, |own| own - self.left_out);
-        if self.left_out > 0.0 && beside > 0.0 {
-            let times = (missed / beside).clamp(1.0, TIMES.1);
+        if self.left_out > 0.0
+            && let Some(calibrated) = calibrated_misses(version, options, list_size)
+            && let Some(times) = times_missed(missed, calibrated - self.left_out)
+        {
             self.allowed = allowed(recall_of(options), times.sqrt() * self.left_out);
         }
     }
@@ -198,9 +198,6 @@ impl Lengthening {
         let SampledLists::Calibrated(misses) = self.lists else {
             return;
         };
-        if self.allowed <= 0.0 {
-            return;
-        }
         let places = |times| calibrated_places(place, (options, Misses::Times(times)));
         let Some(own) = calibrated_places(place, (options, misses)) else {
             return;
@@ -210,9 +207,7 @@ impl Lengthening {
         let mut tried = tried.take_while(|times| *times <= TIMES.1);
         let as_long = || tried.find(|times| places(*times).is_none_or(|longer| longer >= own));
         let times = misses.known().or_else(as_long).unwrap_or(TIMES.1);
-        let may = allowed(recall_of(options), 0.0);
-        let left_out = may - self.allowed;
-        let fewer = (times * (missed + left_out) / may).max(least);
+        let fewer = fewer_times(times, missed, (recall_of(options), self.allowed)).max(least);
         if fewer < times && places(fewer).is_some_and(|shorter| shorter < own) {
             self.lists = SampledLists::Calibrated(Misses::Times(fewer));
             self.times = fewer * GROWTH;
@@ -255,6 +250,21 @@ impl Lengthening {
 fn allowed(recall: f32, left_out: f32) -> f32 {
     let may = 1.0 - recall;
     may - left_out.clamp(LEFT_OUT * may, MOST_LEFT_OUT * may)
+}
+
+/// How many times as much was missed as the calibration says; `None` where it says nothing.
+fn times_missed(missed: f32, calibrated: f32) -> Option<f32> {
+    (calibrated > 0.0).then(|| (missed / calibrated).clamp(1.0, TIMES.1))
+}
+
+/// Multiple of the calibrated misses that is enough, where so many times left out so much of what
+/// is compared with. What this misses itself stays out. No fewer where nothing may be missed.
+fn fewer_times(times: f32, missed: f32, (recall, allowed_now): (f32, f32)) -> f32 {
+    let may = allowed(recall, 0.0);
+    if may <= 0.0 {
+        return times;
+    }
+    times * (missed + may - allowed_now) / may
 }
 
 /// The share of the closest rows that lists of so many places miss by the calibration.
@@ -542,6 +552,18 @@ mod tests {
         assert!(close(allowed(0.95, 0.015), 0.035));
         assert!(close(allowed(0.99, 0.015), 0.005), "half of it is left");
         assert_eq!(allowed(1.0, 0.015), 0.0);
+    }
+
+    #[test]
+    fn lists_shrink_by_what_they_and_what_is_compared_with_miss() {
+        let close = |own: f32, wanted: f32| (own - wanted).abs() < 1e-5;
+        assert!(close(fewer_times(3.0, 0.0475, (0.9, 0.095)), 1.5));
+        assert!(close(fewer_times(3.0, 0.0325, (0.9, 0.08)), 1.5));
+        assert_eq!(fewer_times(3.0, 0.0, (1.0, 0.0)), 3.0);
+        let times = [(0.06, 0.03), (0.01, 0.03), (9.0, 0.03)];
+        let times = times.map(|(missed, calibrated)| times_missed(missed, calibrated));
+        assert_eq!(times, [Some(2.0), Some(1.0), Some(TIMES.1)]);
+        assert_eq!(times_missed(0.06, 0.0), None);
     }
 
     #[test]
