@@ -233,14 +233,21 @@ fn bits(kernels: &KernelSet) {
     }
 }
 
-/// Codes of digits of four bits and behind them of one bit, in cache and at random.
+/// Codes of digits of four bits, of two and of one, in cache and at random.
 fn digits(kernels: &KernelSet) {
     const ROWS: usize = 1 << 17;
-    for (fours, ones) in [(64, 0), (192, 0), (192, 48), (480, 120)] {
-        let code_bytes = fours + ones;
-        let mut weights = DigitWeights::new(code_bytes, fours);
+    for sections in [
+        [64, 0, 0],
+        [192, 0, 0],
+        [128, 48, 24],
+        [480, 80, 40],
+        [0, 48, 12],
+    ] {
+        let [fours, twos, ones] = sections;
+        let code_bytes = fours + twos + ones;
+        let mut weights = DigitWeights::new(sections);
         let value = |at: usize| (at as i16).wrapping_mul(2741) >> 3;
-        weights.fill((0..2 * fours).map(value), (0..8 * ones).map(value));
+        weights.fill([2 * fours, 4 * twos, 8 * ones].map(|count| (0..count).map(value)));
         let codes = random_bytes(ROWS * code_bytes);
         let places = random_places(ROWS, PLACES_PER_CALL * 1_000);
         let near: Vec<Place> = (0..PLACES_PER_CALL as u32).map(Place).collect();
@@ -255,7 +262,9 @@ fn digits(kernels: &KernelSet) {
             })
         };
         let (near, random) = (gather(&near, 1_000), gather(&places, 1_000));
-        println!("  {fours} bytes of fours, {ones} of ones: near {near:.1}  random {random:.1}");
+        println!(
+            "  {sections:?} bytes of fours, twos and ones: near {near:.1}  random {random:.1}"
+        );
     }
 }
 

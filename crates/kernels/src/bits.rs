@@ -129,6 +129,7 @@ impl BitWeights {
         &'a self,
         code: &'a [u8],
     ) -> impl Iterator<Item = (&'a [Line], &'a [u8])> {
+        let code = &code[..self.code_bytes];
         self.lines().zip(code.chunks(CHUNK_BYTES))
     }
 }

@@ -1,171 +1,185 @@
-//! Integer weights for the digits of codes: of four bits, then of one.
+//! Integer weights for the digits of codes: of four bits, then of two, then of one.
 //!
-//! A code has some bytes of two digits of four bits each, the lower first, and then bytes of eight
-//! digits of one bit, the lowest first. With a weight for every digit it gives one number: the sum
-//! of digits times weights. Weights are of 16 bits, in a high and a low byte, both signed, so that
-//! the sum is one of products of bytes, which every instruction set has: exact integers, hence the
-//! same everywhere.
+//! A code has a section of bytes of two digits of four bits each, one of bytes of four digits of
+//! two, and one of bytes of eight digits of one. With a weight for every digit it gives one number:
+//! the sum of digits times weights. Weights are of 16 bits, in a high and a low byte, both signed,
+//! so that the sum is one of products of bytes, which every instruction set has: exact integers,
+//! hence the same everywhere.
 //!
 //! ```text
-//! step           | 0     | 1     | 2     | ...   a step is 64 digits: one line of weights
-//! digits of four | bytes 0..64: lower, upper | 64..128: lower, ...
-//! digits of one                              | behind them 8 bytes a step
+//! section  | digits of four                         | of two            | of one
+//! block    | bytes 0..64      | 64..90              | 90..112           | 112..115
+//! step     | lower | upper    | lower | upper       | 4: lowest first   | 8
 //! ```
 //!
-//! Where all weights of a step fit a byte, the high bytes are not looked at.
+//! A block is 64 bytes of a section, the last one what is left; a step is the digits at one place
+//! of the bytes of a block: one line of weights. Digits come step by step. Where all weights of a
+//! block fit a byte, the high bytes are not looked at.
 
 use std::ops::Range;
 
 use crate::sums::{CodeWeights, LINE_BYTES, Line};
 
-/// Bytes of digits of one bit that a step has.
-pub(crate) const BITS_BYTES: usize = LINE_BYTES / 8;
+/// Sections of a code: digits of four bits, of two and of one.
+pub(crate) const SECTIONS: usize = 3;
+/// Digits to a byte in each section.
+const DIGITS: [usize; SECTIONS] = [2, 4, 8];
 
 /// One weight for each digit of a code; see the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigitWeights {
     code_bytes: usize,
-    /// Bytes of digits of four bits.
-    fours: usize,
-    /// Low and high bytes of each step.
-    lines: Vec<[Line; 2]>,
-    /// Whether any weight of a step has a high byte.
+    /// Where each section ends in a code, and the first step of each.
+    ends: [usize; SECTIONS],
+    firsts: [usize; SECTIONS],
+    steps: Vec<Step>,
+    /// Whether any weight of a block has a high byte, at the first step of each.
     wide: Vec<bool>,
 }
 
-/// The weights of 64 digits.
+/// The weights of the digits at one place of up to 64 bytes: low and high bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) low: Line,
+    pub(crate) high: Line,
+}
+
+impl Step {
+    const NONE: Self = Self {
+        low: Line([0; LINE_BYTES]),
+        high: Line([0; LINE_BYTES]),
+    };
+
+    /// Sets a weight; tells whether it has a high byte.
+    fn set(&mut self, at: usize, weight: i16) -> bool {
+        let most = DigitWeights::LARGEST;
+        assert!((-most..=most).contains(&weight), "a weight is too large");
+        let low = weight as i8;
+        let high = (weight - i16::from(low)) >> 8;
+        self.low.0[at] = low.cast_unsigned();
+        self.high.0[at] = (high as i8).cast_unsigned();
+        high != 0
+    }
+}
+
+/// The weights of a block of `N` digits to a byte.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step<'w> {
-    pub(crate) low: &'w Line,
-    /// Nothing where all of it is zero.
-    pub(crate) high: Option<&'w Line>,
+pub(crate) struct Block<'w, const N: usize> {
+    /// Lowest digits first.
+    pub(crate) steps: &'w [Step; N],
+    /// Whether there are high bytes.
+    pub(crate) is_wide: bool,
 }
 
 impl DigitWeights {
     /// The greatest weight, and the least negated.
     pub const LARGEST: i16 = i16::MAX - 128;
 
-    /// Weights of zero for codes of `code_bytes` bytes, the first `fours` of them of digits of four
-    /// bits.
-    ///
-    /// # Panics
-    /// When `fours` is more than `code_bytes`.
-    pub fn new(code_bytes: usize, fours: usize) -> Self {
-        assert!(fours <= code_bytes, "no more bytes than a code has");
-        let steps = step_count(code_bytes, fours);
+    /// Weights of zero for codes with so many bytes in each section.
+    pub fn new(sections: [usize; SECTIONS]) -> Self {
+        let (mut ends, mut firsts) = ([0; SECTIONS], [0; SECTIONS]);
+        let (mut end, mut steps) = (0, 0);
+        for (section, bytes) in sections.into_iter().enumerate() {
+            end += bytes;
+            (ends[section], firsts[section]) = (end, steps);
+            steps += DIGITS[section] * bytes.div_ceil(LINE_BYTES);
+        }
         Self {
-            code_bytes,
-            fours,
-            lines: vec![[Line([0; LINE_BYTES]); 2]; steps],
+            code_bytes: end,
+            ends,
+            firsts,
+            steps: vec![Step::NONE; steps],
             wide: vec![false; steps],
         }
     }
 
     /// Takes the weights of another; without allocating, where those are for codes as long.
     pub fn copy_from(&mut self, other: &Self) {
-        (self.code_bytes, self.fours) = (other.code_bytes, other.fours);
-        self.lines.clone_from(&other.lines);
+        (self.code_bytes, self.ends, self.firsts) = (other.code_bytes, other.ends, other.firsts);
+        self.steps.clone_from(&other.steps);
         self.wide.clone_from(&other.wide);
     }
 
-    /// Most bytes of memory that [`DigitWeights::new`] allocates, whatever the digits are.
+    /// Most bytes of memory that [`DigitWeights::new`] allocates for codes of so many bytes,
+    /// whatever their digits are.
     pub const fn bytes(code_bytes: usize) -> usize {
-        // Two steps more than of digits of one bit alone, where those of four bits fill none.
-        let steps = step_count(code_bytes, 0) + 2;
-        steps.saturating_mul(size_of::<[Line; 2]>() + size_of::<bool>())
+        // A block of each section may hold little.
+        let blocks = code_bytes.div_ceil(LINE_BYTES);
+        let steps = blocks
+            .saturating_mul(DIGITS[2])
+            .saturating_add(DIGITS[0] + DIGITS[1]);
+        steps.saturating_mul(size_of::<Step>() + size_of::<bool>())
     }
 
-    /// Sets the weight of every digit; those not given are zero.
+    /// Sets the weight of every digit, section by section; those not given are zero.
     ///
     /// # Panics
     /// When there are more weights than digits, or one is beyond [`DigitWeights::LARGEST`].
-    pub fn fill(
-        &mut self,
-        fours: impl IntoIterator<Item = i16>,
-        ones: impl IntoIterator<Item = i16>,
-    ) {
-        self.lines.fill([Line([0; LINE_BYTES]); 2]);
+    pub fn fill<I: IntoIterator<Item = i16>>(&mut self, sections: [I; SECTIONS]) {
+        self.steps.fill(Step::NONE);
         self.wide.fill(false);
-        let first_of_ones = 2 * self.fours.div_ceil(LINE_BYTES);
-        for (at, weight) in fours.into_iter().enumerate() {
-            let (byte, upper) = (at / 2, at % 2);
-            assert!(byte < self.fours, "one weight per digit");
-            self.set(byte / LINE_BYTES * 2 + upper, byte % LINE_BYTES, weight);
-        }
-        let digits = 8 * (self.code_bytes - self.fours);
-        for (at, weight) in ones.into_iter().enumerate() {
-            assert!(at < digits, "one weight per digit");
-            self.set(first_of_ones + at / LINE_BYTES, at % LINE_BYTES, weight);
+        for (section, weights) in sections.into_iter().enumerate() {
+            let mut weights = weights.into_iter();
+            let mut first = self.firsts[section];
+            for block in self.blocks(section) {
+                for step in first..first + DIGITS[section] {
+                    for (at, weight) in weights.by_ref().take(block.len()).enumerate() {
+                        self.wide[first] |= self.steps[step].set(at, weight);
+                    }
+                }
+                first += DIGITS[section];
+            }
+            assert!(weights.next().is_none(), "one weight per digit");
         }
     }
 
-    fn set(&mut self, step: usize, at: usize, weight: i16) {
-        let most = Self::LARGEST;
-        assert!((-most..=most).contains(&weight), "a weight is too large");
-        let low = weight as i8;
-        let high = (weight - i16::from(low)) >> 8;
-        let [lows, highs] = &mut self.lines[step];
-        lows.0[at] = low.cast_unsigned();
-        highs.0[at] = (high as i8).cast_unsigned();
-        self.wide[step] |= high != 0;
-    }
-
-    /// For each up to 64 bytes of digits of four bits their place in a code, and the steps of their
-    /// lower and of their upper digits.
+    /// Where the blocks of a section lie in a code.
     #[inline(always)]
-    pub(crate) fn of_fours(&self) -> impl Iterator<Item = (Range<usize>, [Step<'_>; 2])> {
-        let starts = (0..self.fours).step_by(LINE_BYTES);
-        let places = starts.map(|start| start..self.fours.min(start + LINE_BYTES));
-        let (lines, wide) = (self.lines.as_chunks::<2>().0, self.wide.as_chunks::<2>().0);
-        let pairs = lines.iter().zip(wide).map(|([lower, upper], wide)| {
-            let [is_lower_wide, is_upper_wide] = *wide;
-            [step(lower, is_lower_wide), step(upper, is_upper_wide)]
+    fn blocks(&self, section: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        let start = section.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let end = self.ends[section];
+        let starts = (start..end).step_by(LINE_BYTES);
+        starts.map(move |start| start..end.min(start + LINE_BYTES))
+    }
+
+    /// For each block of a section its place in a code, and its weights.
+    #[inline(always)]
+    pub(crate) fn of_section<const N: usize>(
+        &self,
+        section: Section<N>,
+    ) -> impl Iterator<Item = (Range<usize>, Block<'_, N>)> {
+        let Section(section) = section;
+        let first = self.firsts[section];
+        let (steps, _) = self.steps[first..].as_chunks::<N>();
+        let wide = self.wide[first..].iter().step_by(N);
+        let of_block = steps.iter().zip(wide);
+        let of_block = of_block.map(|(steps, is_wide)| Block {
+            steps,
+            is_wide: *is_wide,
         });
-        places.zip(pairs)
-    }
-
-    /// For each up to 8 bytes of digits of one bit where they begin in a code, and their step.
-    #[inline(always)]
-    pub(crate) fn of_ones(&self) -> impl Iterator<Item = (usize, Step<'_>)> {
-        let first = 2 * self.fours.div_ceil(LINE_BYTES);
-        let steps = self.lines[first..].iter().zip(&self.wide[first..]);
-        let starts = (self.fours..self.code_bytes).step_by(BITS_BYTES);
-        starts.zip(steps.map(|(lines, is_wide)| step(lines, *is_wide)))
+        self.blocks(section).zip(of_block)
     }
 }
 
-#[inline(always)]
-fn step([low, high]: &[Line; 2], is_wide: bool) -> Step<'_> {
-    Step {
-        low,
-        high: is_wide.then_some(high),
-    }
+/// A section of so many digits to a byte.
+#[derive(Clone, Copy)]
+pub(crate) struct Section<const N: usize>(usize);
+
+impl<const N: usize> Section<N> {
+    /// Bits of a digit.
+    pub(crate) const BITS: i32 = 8 / N as i32;
+    /// The greatest digit.
+    pub(crate) const MOST: u8 = ((1_u32 << Self::BITS) - 1) as u8;
 }
+
+pub(crate) const FOURS: Section<{ DIGITS[0] }> = Section(0);
+pub(crate) const TWOS: Section<{ DIGITS[1] }> = Section(1);
+pub(crate) const ONES: Section<{ DIGITS[2] }> = Section(2);
 
 impl CodeWeights for DigitWeights {
     #[inline(always)]
     fn code_bytes(&self) -> usize {
         self.code_bytes
-    }
-}
-
-const fn step_count(code_bytes: usize, fours: usize) -> usize {
-    2 * fours.div_ceil(LINE_BYTES) + (code_bytes - fours).div_ceil(BITS_BYTES)
-}
-
-/// The 64 bits of a code from byte `at` on, zeros behind its end.
-#[inline(always)]
-pub(crate) fn word(code: &[u8], at: usize) -> u64 {
-    if let Some(word) = code[at..].first_chunk() {
-        return u64::from_le_bytes(*word);
-    }
-    let rest = code.len() - at;
-    match code.last_chunk() {
-        Some(word) if rest > 0 => u64::from_le_bytes(*word) >> (64 - 8 * rest),
-        _ => code[at..]
-            .iter()
-            .rev()
-            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
     }
 }
 
@@ -175,39 +189,50 @@ mod tests {
 
     #[test]
     fn weights_are_cut_into_signed_bytes() {
-        let mut weights = DigitWeights::new(66 + 9, 66);
-        assert_eq!(weights.lines.len(), 4 + 2);
-        assert!(6 * 129 <= DigitWeights::bytes(66 + 9));
+        let mut weights = DigitWeights::new([66, 3, 1]);
+        assert_eq!(weights.steps.len(), 4 + 4 + 8);
+        assert!(weights.steps.len() * 129 <= DigitWeights::bytes(70));
         let most = DigitWeights::LARGEST;
-        weights.fill([127, -128, 128, -129, most, -most], [5; 65]);
+        weights.fill(
+            [&[127, -128, 128, -129, most, -most][..], &[5; 11], &[-1]]
+                .map(|own| own.iter().copied()),
+        );
         let value = |step: usize, at: usize| {
-            let [low, high] = &weights.lines[step];
+            let Step { low, high } = &weights.steps[step];
             i32::from(high.0[at].cast_signed()) * 256 + i32::from(low.0[at].cast_signed())
         };
-        let most = i32::from(most);
-        assert_eq!([0, 1, 2].map(|at| value(0, at)), [127, 128, most]);
-        assert_eq!([0, 1, 2].map(|at| value(1, at)), [-128, -129, -most]);
-        assert_eq!([value(4, 63), value(5, 0), value(5, 1)], [5, 5, 0]);
-        assert_eq!(weights.wide, [true, true, false, false, false, false]);
-        weights.fill([], []);
-        assert_eq!(weights, DigitWeights::new(66 + 9, 66));
+        let all = i32::from(most);
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5].map(|at| value(0, at)),
+            [127, -128, 128, -129, all, -all]
+        );
+        assert_eq!(
+            [value(4, 2), value(7, 1), value(7, 2), value(8, 0)],
+            [5, 5, 0, -1]
+        );
+        let wide: Vec<usize> = (0..16).filter(|step| weights.wide[*step]).collect();
+        assert_eq!(wide, [0]);
+        weights.fill([[], [], []]);
+        assert_eq!(weights, DigitWeights::new([66, 3, 1]));
     }
 
     #[test]
-    fn words_end_with_the_code() {
-        let code: Vec<u8> = (1..=19).collect();
-        for end in 0..=code.len() {
-            for at in 0..=end {
-                let mut wanted = [0; 8];
-                for (to, byte) in wanted.iter_mut().zip(&code[at..end]) {
-                    *to = *byte;
-                }
-                assert_eq!(
-                    word(&code[..end], at),
-                    u64::from_le_bytes(wanted),
-                    "{at} {end}"
-                );
-            }
+    fn digits_come_step_by_step() {
+        let mut weights = DigitWeights::new([66, 0, 0]);
+        weights.fill([(0..132).collect::<Vec<i16>>(), Vec::new(), Vec::new()]);
+        let low = |step: usize, at: usize| weights.steps[step].low.0[at];
+        assert_eq!(
+            [low(0, 63), low(1, 0), low(2, 0), low(2, 1), low(3, 1)],
+            [63, 64, 128, 129, 131]
+        );
+    }
+
+    #[test]
+    fn no_code_has_more_weights_than_is_said() {
+        for sections in [[1, 1, 1], [64, 64, 64], [65, 1, 1], [1, 65, 200], [0, 0, 7]] {
+            let weights = DigitWeights::new(sections);
+            let most = DigitWeights::bytes(sections.iter().sum());
+            assert!(weights.steps.len() * 129 <= most, "{sections:?}");
         }
     }
 }

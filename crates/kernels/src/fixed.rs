@@ -328,6 +328,7 @@ pub(crate) trait Tile {
 }
 
 /// The integers of a pair in one word, the first in its lower half.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn word([x, y]: [i16; 2]) -> i32 {
     let word = u32::from(x.cast_unsigned()) | u32::from(y.cast_unsigned()) << 16;

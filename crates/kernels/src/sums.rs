@@ -25,7 +25,8 @@ pub(crate) trait CodeWeights {
 /// How an instruction set sums the weights of codes, modulo 2^32.
 ///
 /// # Safety
-/// Both functions need the CPU features of the instruction set, and codes as long as weights say.
+/// Both functions need the CPU features of the instruction set, and codes as long as weights say or
+/// longer: what follows a code may be read, and does not count.
 pub(crate) trait CodeSum {
     type Weights: CodeWeights;
 
@@ -47,6 +48,13 @@ pub(crate) trait CodeSum {
     }
 }
 
+/// The code that begins at `start`, and all behind it.
+#[inline(always)]
+fn from<'c>(codes: &'c [u8], start: usize, weights: &impl CodeWeights) -> &'c [u8] {
+    let _ = &codes[start..][..weights.code_bytes()];
+    &codes[start..]
+}
+
 /// The sums of the codes that begin every `stride` bytes.
 ///
 /// # Safety
@@ -58,7 +66,7 @@ pub(crate) unsafe fn sums<S: CodeSum>(
     stride: usize,
     out: &mut [i32],
 ) {
-    let code = |index: usize| &codes[index * stride..][..weights.code_bytes()];
+    let code = |index: usize| from(codes, index * stride, weights);
     let (groups, rest) = out.as_chunks_mut::<GROUP>();
     let grouped = GROUP * groups.len();
     // SAFETY: the caller vouches for the features.
@@ -86,7 +94,7 @@ pub(crate) unsafe fn sums_gather<S: CodeSum>(
 ) {
     assert_eq!(places.len(), out.len(), "one sum per place");
     let prefetch = RowPrefetch::new(codes, stride, places);
-    let code = |place: Place| &codes[place.index() * stride..][..weights.code_bytes()];
+    let code = |place: Place| from(codes, place.index() * stride, weights);
     let (groups, rest) = out.as_chunks_mut::<GROUP>();
     let (places_of_groups, other_places) = places.as_chunks::<GROUP>();
     let grouped = GROUP * groups.len();

@@ -87,43 +87,59 @@ fn bits_without_a_weight_count_nothing() {
     }
 }
 
-/// The digits of a code whose first `fours` bytes have two of four bits.
-fn digits(code: &[u8], fours: usize) -> (Vec<u8>, Vec<u8>) {
-    let (front, back) = code.split_at(fours);
-    let of_fours = front.iter().flat_map(|byte| [byte & 0xf, byte >> 4]);
-    let of_ones = back
-        .iter()
-        .flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1));
-    (of_fours.collect(), of_ones.collect())
+/// The digits of a section, of so many bits: of each 64 bytes the lowest, then the next.
+fn digits(section: &[u8], bits: u32) -> Vec<u8> {
+    let mut digits = Vec::new();
+    for block in section.chunks(64) {
+        for shift in (0..8).step_by(bits as usize) {
+            digits.extend(
+                block
+                    .iter()
+                    .map(|byte| byte >> shift & ((1 << bits) - 1) as u8),
+            );
+        }
+    }
+    digits
 }
 
-fn assert_digit_sums(lengths: (usize, usize), most: i16, random: &mut SplitMix64) {
-    let (code_bytes, fours) = lengths;
+fn assert_digit_sums(lengths: [usize; 3], most: i16, random: &mut SplitMix64) {
     let mut draw = |count: usize| -> Vec<i16> {
         let span = 2 * u64::from(most.unsigned_abs()) + 1;
         let draws = (0..count).map(|_| (random.below(span) as i64 - i64::from(most)) as i16);
         draws.collect()
     };
     // The last digits have no weight.
+    let [fours, twos, ones] = lengths;
     let of_fours = draw((2 * fours).saturating_sub(fours % 3));
-    let of_ones = draw((8 * (code_bytes - fours)).saturating_sub(code_bytes % 5));
-    let mut weights = DigitWeights::new(code_bytes, fours);
-    weights.fill(of_fours.iter().copied(), of_ones.iter().copied());
+    let of_twos = draw((4 * twos).saturating_sub(twos % 3));
+    let of_ones = draw((8 * ones).saturating_sub(ones % 5));
+    let weights = [&of_fours, &of_twos, &of_ones];
+    let mut made = DigitWeights::new(lengths);
+    made.fill(weights.map(|own| own.iter().copied()));
+    let code_bytes = fours + twos + ones;
     let stride = code_bytes + random.below(9) as usize;
     let codes = random_bytes(random, 22 * stride + code_bytes);
     let places: Vec<Place> = (0..23).rev().map(Place).collect();
-    let products = |weights: &[i16], digits: &[u8]| -> i32 {
-        let pairs = weights.iter().zip(digits);
-        pairs.map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+    let wanted = |code: &[u8]| -> i32 {
+        let mut rest = code;
+        let sections = lengths.iter().zip([4, 2, 1]).zip(weights);
+        let sums = sections.map(|((bytes, bits), weights)| {
+            let (section, others) = rest.split_at(*bytes);
+            rest = others;
+            let digits = digits(section, bits);
+            let pairs = weights.iter().zip(&digits);
+            pairs
+                .map(|(a, b)| i32::from(*a) * i32::from(*b))
+                .sum::<i32>()
+        });
+        sums.sum()
     };
     for set in sets() {
         let mut sums = vec![i32::MIN; places.len()];
-        set.digit_sums_gather()(&weights, &codes, stride, &places, &mut sums);
+        set.digit_sums_gather()(&made, &codes, stride, &places, &mut sums);
         for (place, sum) in places.iter().zip(sums) {
             let code = &codes[place.index() * stride..][..code_bytes];
-            let (fours, ones) = digits(code, fours);
-            let wanted = products(&of_fours, &fours) + products(&of_ones, &ones);
-            assert_eq!(sum, wanted, "{} {lengths:?} {most}", set.isa());
+            assert_eq!(sum, wanted(code), "{} {lengths:?} {most}", set.isa());
         }
     }
 }
@@ -134,9 +150,41 @@ fn digits_of_every_length_give_the_direct_sum() {
     let largest = DigitWeights::LARGEST;
     for code_bytes in (0..=40).chain([63, 64, 65, 72, 130, 189, 320, 2048]) {
         for fours in [0, 1, code_bytes / 3, code_bytes * 3 / 4, code_bytes] {
-            for most in [1, 127, 128, 1023, largest] {
-                let fours = fours.min(code_bytes);
-                assert_digit_sums((code_bytes, fours), most, &mut random);
+            for twos in [0, 1, code_bytes / 2, code_bytes] {
+                for most in [1, 127, 128, 1023, largest] {
+                    let fours = fours.min(code_bytes);
+                    let twos = twos.min(code_bytes - fours);
+                    let lengths = [fours, twos, code_bytes - fours - twos];
+                    assert_digit_sums(lengths, most, &mut random);
+                }
+            }
+        }
+    }
+}
+
+/// Every digit the greatest, every weight the largest or the least: sums that need most room.
+#[test]
+fn the_largest_sums_have_room() {
+    for lengths in [[1000, 0, 0], [0, 1000, 0], [0, 0, 1000], [300, 300, 300]] {
+        let code = vec![0xff; lengths.iter().sum()];
+        for weight in [DigitWeights::LARGEST, -DigitWeights::LARGEST, 127, -128] {
+            let mut weights = DigitWeights::new(lengths);
+            let counts: Vec<usize> = lengths
+                .iter()
+                .zip([2, 4, 8])
+                .map(|(own, per)| own * per)
+                .collect();
+            let counts = <[usize; 3]>::try_from(counts).unwrap();
+            weights.fill(counts.map(|count| std::iter::repeat_n(weight, count)));
+            let digits = counts
+                .iter()
+                .zip([15, 3, 1])
+                .map(|(count, most)| *count as i32 * most);
+            let wanted = digits.sum::<i32>() * i32::from(weight);
+            for set in sets() {
+                let mut sums = [0; 5];
+                set.digit_sums_gather()(&weights, &code, code.len(), &[Place(0); 5], &mut sums);
+                assert_eq!(sums, [wanted; 5], "{} {lengths:?} {weight}", set.isa());
             }
         }
     }
@@ -145,13 +193,13 @@ fn digits_of_every_length_give_the_direct_sum() {
 #[test]
 #[should_panic(expected = "a weight is too large")]
 fn a_weight_beyond_the_largest_stops() {
-    DigitWeights::new(1, 1).fill([i16::MIN], []);
+    DigitWeights::new([1, 0, 0]).fill([&[i16::MIN][..], &[], &[]].map(|own| own.iter().copied()));
 }
 
 #[test]
 #[should_panic(expected = "one weight per digit")]
 fn more_weights_than_digits_stop() {
-    DigitWeights::new(2, 1).fill([1, 2], [1; 9]);
+    DigitWeights::new([1, 1, 1]).fill([&[1, 2][..], &[1; 5], &[]].map(|own| own.iter().copied()));
 }
 
 #[test]

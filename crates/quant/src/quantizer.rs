@@ -150,14 +150,6 @@ impl Quantizer {
         }
     }
 
-    /// Whether codes in the form of [`CodeBatch::Table`] are scored faster than as they are stored.
-    pub fn gains_by_arranging(&self) -> bool {
-        match self {
-            Self::Pq(_) => false,
-            Self::RaBitQ(quantizer) => quantizer.gains_by_arranging(),
-        }
-    }
-
     /// Puts codes, one after the other, into the form that [`CodeBatch::Table`] has, each in its
     /// place. Product codes are in it as they are.
     pub fn arrange(&self, codes: &mut [u8]) {

@@ -32,14 +32,8 @@ impl<'c> CodeDistances<'c> {
     /// Sets the row that distances are from.
     pub(super) fn prepare(&mut self, row: &[u8]) {
         (self.widen)(row, &mut self.query);
-        let is_arranged = self.part.quantizer.gains_by_arranging();
-        let forms = if is_arranged {
-            CodeForms::Both
-        } else {
-            CodeForms::Stored
-        };
         self.scorer
-            .prepare(&self.part.quantizer, &self.query, forms);
+            .prepare(&self.part.quantizer, &self.query, CodeForms::Both);
     }
 
     /// Distances to some nodes, in their order; infinite if memory does not hold their codes.

@@ -1,11 +1,19 @@
-//! Quantizers.
+//! Quantizers, and tables of codes.
 
+use std::sync::{Mutex, PoisonError};
+
+use pageway_kernels::advise_huge_pages;
 use pageway_quant::{ComponentOrder, PqSpec, Quantizer, RaBitQSpec, Rotation, TrainingSpec};
 use pageway_store::{BlobReader, FileEntry};
 
 use super::Source;
 use crate::error::Result;
 use crate::spec::{EntrySpec, IndexSpec, QuantizerSpec, RotationSpec};
+use crate::storage::CodeTable;
+use crate::threads::{each_at_once, thread_count};
+
+/// Codes that a thread puts into another form at once.
+const ARRANGED_AT_ONCE: usize = 8192;
 
 /// What the quantizer of a spec is trained as.
 pub(crate) fn training(spec: &IndexSpec) -> TrainingSpec {
@@ -83,6 +91,19 @@ pub(crate) fn scorer_bytes(spec: &IndexSpec) -> usize {
         0 => own,
         _ => own + tables(training(spec)),
     }
+}
+
+/// A table of the codes of `node_count` nodes as they are stored, which all cores put into the form
+/// of tables, each in its place.
+pub(super) fn table(mut bytes: Vec<u8>, node_count: u32, quantizer: &Quantizer) -> CodeTable {
+    advise_huge_pages(&bytes);
+    let part_bytes = ARRANGED_AT_ONCE * quantizer.code_bytes();
+    let parts: Vec<_> = bytes.chunks_mut(part_bytes).map(Mutex::new).collect();
+    each_at_once(thread_count(0), &parts, &|codes| {
+        let mut codes = codes.lock().unwrap_or_else(PoisonError::into_inner);
+        quantizer.arrange(&mut codes);
+    });
+    CodeTable::new(bytes, node_count)
 }
 
 /// Values of a query before and after it is turned, where that is done for several at once.

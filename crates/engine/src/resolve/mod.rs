@@ -265,7 +265,7 @@ fn codes_of_nodes(source: Source<'_>, quantizer: Arc<Quantizer>) -> Result<CodeP
             blocks = CodeBlocks::new(bytes, &quantizer);
         } else {
             let in_memory = segment.spec.storage.codes_in_memory(segment.node_count);
-            table = CodeTable::new(bytes, in_memory, &quantizer);
+            table = codes::table(bytes, in_memory, &quantizer);
         }
     }
     Ok(CodePart {
@@ -286,7 +286,7 @@ fn second_codes(source: Source<'_>) -> Result<Option<CodePart>> {
     let table = match in_memory {
         Some(_) => {
             let bytes = source.read_with(files.second_codes_and_additions(), "second-codes")?;
-            CodeTable::new(bytes, source.segment.node_count, &quantizer)
+            codes::table(bytes, source.segment.node_count, &quantizer)
         }
         None => CodeTable::default(),
     };

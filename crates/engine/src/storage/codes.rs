@@ -1,47 +1,34 @@
 //! Codes in memory: a table of those of the first nodes, or of all; and those of a few others.
 
-use pageway_kernels::{advise_huge_pages, places, prefetch};
-use pageway_quant::{CodeBatch, CodeForms, Quantizer};
+use pageway_kernels::{places, prefetch};
+use pageway_quant::{CodeBatch, CodeForms};
 use pageway_types::{NodeId, Place};
 
-/// Codes in node order, in the form in which they are scored faster.
+/// Codes in node order, in the form in which single ones are scored faster.
 #[derive(Debug, Default)]
 pub(crate) struct CodeTable {
     bytes: Vec<u8>,
     node_count: u32,
-    is_arranged: bool,
 }
 
 impl CodeTable {
-    /// A table of codes of a quantizer as they are stored, `node_count * code_bytes` bytes, each of
-    /// which it puts into another form in its place where that is scored faster.
-    pub(crate) fn new(mut bytes: Vec<u8>, node_count: u32, quantizer: &Quantizer) -> Self {
-        advise_huge_pages(&bytes);
-        let is_arranged = quantizer.gains_by_arranging();
-        if is_arranged {
-            quantizer.arrange(&mut bytes);
-        }
-        Self {
-            bytes,
-            node_count,
-            is_arranged,
-        }
+    /// A table of the codes of `node_count` nodes, which are in that form.
+    pub(crate) const fn new(bytes: Vec<u8>, node_count: u32) -> Self {
+        Self { bytes, node_count }
     }
 
     /// The codes of some nodes, which it holds.
     #[inline]
     pub(crate) fn batch<'t>(&'t self, nodes: &'t [NodeId]) -> CodeBatch<'t> {
-        let (codes, places) = (self.bytes.as_slice(), places(nodes));
-        if self.is_arranged {
-            CodeBatch::Table { codes, places }
-        } else {
-            CodeBatch::Gather { codes, places }
+        CodeBatch::Table {
+            codes: &self.bytes,
+            places: places(nodes),
         }
     }
 
     /// The forms of the codes that queries meet of `node_count` nodes.
     pub(crate) const fn forms(&self, node_count: u32) -> CodeForms {
-        if !self.is_arranged {
+        if self.node_count == 0 {
             CodeForms::Stored
         } else if self.node_count < node_count {
             CodeForms::Both

@@ -2,8 +2,8 @@
 
 use pageway_types::Place;
 
-use crate::digits::{self, DigitWeights, Step};
-use crate::sums::{self, CodeSum, LINE_BYTES};
+use crate::digits::{DigitWeights, FOURS, ONES, Section, TWOS};
+use crate::sums::{self, CodeSum, Line};
 
 /// Digits by the portable method.
 struct Portable;
@@ -14,43 +14,38 @@ impl CodeSum for Portable {
     /// The sum that every instruction set must give.
     #[inline(always)]
     unsafe fn sum(weights: &DigitWeights, code: &[u8]) -> i32 {
-        let mut total = 0_i32;
-        for (bytes, [lower, upper]) in weights.of_fours() {
-            let mut digits = [[0; LINE_BYTES]; 2];
-            for (at, byte) in code[bytes].iter().enumerate() {
-                digits[0][at] = byte & 0xf;
-                digits[1][at] = byte >> 4;
-            }
-            let [low, high] = digits;
-            total = total.wrapping_add(products(lower, &low));
-            total = total.wrapping_add(products(upper, &high));
-        }
-        for (at, step) in weights.of_ones() {
-            let word = digits::word(code, at);
-            let mut digits = [0; LINE_BYTES];
-            for (bit, digit) in digits.iter_mut().enumerate() {
-                *digit = (word >> bit) as u8 & 1;
-            }
-            total = total.wrapping_add(products(step, &digits));
-        }
-        total
+        of_section(weights, FOURS, code)
+            .wrapping_add(of_section(weights, TWOS, code))
+            .wrapping_add(of_section(weights, ONES, code))
     }
 }
 
-/// Digits times their weights.
+/// The sum of a section.
 #[inline(always)]
-fn products(step: Step<'_>, digits: &[u8; LINE_BYTES]) -> i32 {
-    let lines = [(Some(step.low), 1), (step.high, 256)];
-    let lines = lines
-        .into_iter()
-        .filter_map(|(line, unit)| Some((line?, unit)));
-    let sums = lines.map(|(line, unit)| {
-        let weights = line.0.iter().map(|weight| weight.cast_signed());
-        let products = digits.iter().zip(weights);
-        let sum: i32 = products.map(|(a, b)| i32::from(*a) * i32::from(b)).sum();
-        unit * sum
-    });
-    sums.sum()
+fn of_section<const N: usize>(weights: &DigitWeights, section: Section<N>, code: &[u8]) -> i32 {
+    let mut total = 0_i32;
+    for (bytes, block) in weights.of_section(section) {
+        for (place, step) in (0..).zip(block.steps) {
+            let shift = place * Section::<N>::BITS;
+            let digits = code[bytes.clone()].iter();
+            let digits = digits.map(|byte| byte >> shift & Section::<N>::MOST);
+            let high = if block.is_wide {
+                products(&step.high, digits.clone()) << 8
+            } else {
+                0
+            };
+            total = total.wrapping_add(products(&step.low, digits) + high);
+        }
+    }
+    total
+}
+
+/// Digits times bytes of weights.
+#[inline(always)]
+fn products(weights: &Line, digits: impl Iterator<Item = u8>) -> i32 {
+    let weights = weights.0.iter().map(|weight| weight.cast_signed());
+    let products = digits.zip(weights);
+    products.map(|(a, b)| i32::from(a) * i32::from(b)).sum()
 }
 
 pub(crate) fn digit_sums_gather(

@@ -2,25 +2,30 @@
 //! codes, the bits in another order.
 //!
 //! The number of an axis is cut into digits: of four bits from the top as long as there are so
-//! many, and of one bit. Digits of four come first, by axis, the second of axes of eight bits
-//! behind all others, then those of one, by number of bits and place. A digit times the weight of
-//! its axis is a product of bytes, and one step of a CPU has 64 of them, where planes of bits take
-//! a step for each bit of the weights.
+//! many, then one of two, then one of one. Digits of four come first, by axis, the second of axes
+//! of eight bits behind all others, then those of two, then those of one. A digit times the weight
+//! of its axis is a product of bytes, and one step of a CPU has 64 of them, where planes of bits
+//! take a step for each bit of the weights.
 //!
 //! ```text
-//! head | fours, two to a byte, the lower first | ones, lowest first in each byte, then zeros
+//! head | fours, two to a byte | twos, four to a byte | ones, eight to a byte, then zeros
 //! ```
+//!
+//! Of each 64 bytes of a section the lowest digits come first, then the next.
 
 use std::ops::Range;
 
 use pageway_kernels::{DigitWeights, Estimator};
 
-use super::layout::{GATHER, Layout};
+use super::layout::Layout;
 use super::scorer::nearest;
 use super::{RaBitQScorer, RaBitQSpec, RaBitQuantizer};
 
-/// Bits of a digit that has more than one.
-const FOUR: u8 = 4;
+/// Bits of a digit in each section.
+const BITS: [u8; 3] = [4, 2, 1];
+
+/// Bytes of a section whose digits are told apart by their place in a byte alone.
+const BLOCK: usize = 64;
 
 /// Neighbouring axes with a digit at the same place of their numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,86 +35,94 @@ struct Run {
     shift: u8,
 }
 
-/// The digits of the codes of a layout, in the order in which they lie there.
+/// The digits of the codes of a layout by section, in the order in which they lie there.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Digits {
-    fours: Vec<Run>,
-    ones: Vec<Run>,
-}
+pub(super) struct Digits([Vec<Run>; 3]);
 
 impl Digits {
     pub(super) fn new(layout: &Layout) -> Self {
-        let mut digits = Self::default();
         let mut at = 0;
         let segments = layout.segments.iter().map(|segment| {
             at += segment.width;
             (at - segment.width..at, segment.bits)
         });
         let segments: Vec<(Range<usize>, u8)> = segments.collect();
-        for above in [FOUR, 2 * FOUR] {
+        let run = |axes: &Range<usize>, shift| Run {
+            axes: axes.clone(),
+            shift,
+        };
+        let [mut fours, mut twos, mut ones] = [const { Vec::new() }; 3];
+        for above in [4, 8] {
             let with = segments.iter().filter(|(_, bits)| *bits >= above);
-            digits.fours.extend(with.map(|(axes, bits)| Run {
-                axes: axes.clone(),
-                shift: bits - above,
-            }));
+            fours.extend(with.map(|(axes, bits)| run(axes, bits - above)));
         }
-        digits.fill_bytes();
-        for (axes, bits) in &segments {
-            digits.ones.extend((0..bits % FOUR).rev().map(|shift| Run {
-                axes: axes.clone(),
-                shift,
-            }));
-        }
-        digits
+        let with = segments.iter().filter(|(_, bits)| bits & 2 > 0);
+        twos.extend(with.map(|(axes, bits)| run(axes, bits & 1)));
+        let with = segments.iter().filter(|(_, bits)| bits & 1 > 0);
+        ones.extend(with.map(|(axes, _)| run(axes, 0)));
+        move_odd((&mut fours, &mut twos), 2);
+        move_odd((&mut twos, &mut ones), 1);
+        Self([fours, twos, ones])
     }
 
-    /// Makes four digits of the last, where it would have half a byte.
-    fn fill_bytes(&mut self) {
-        if count(&self.fours).is_multiple_of(2) {
-            return;
-        }
-        if let Some(run) = self.fours.last_mut() {
-            run.axes.end -= 1;
-            let axes = run.axes.end..run.axes.end + 1;
-            let shifts = (run.shift..run.shift + FOUR).rev();
-            self.ones.extend(shifts.map(|shift| Run {
-                axes: axes.clone(),
-                shift,
-            }));
-        }
-    }
-
-    /// Bytes of digits of four bits.
-    fn fours_bytes(&self) -> usize {
-        count(&self.fours) / 2
+    /// Bytes of each section.
+    fn section_bytes(&self) -> [usize; 3] {
+        let [fours, twos, ones] = &self.0;
+        [count(fours) / 2, count(twos) / 4, count(ones).div_ceil(8)]
     }
 
     /// Writes the digits of numbers, each first as a byte of `digits`.
     fn pack(&self, numbers: &[u8], digits: &mut [u8], out: &mut [u8]) {
-        let (fours, ones) = out.split_at_mut(self.fours_bytes().min(out.len()));
-        let (pairs, _) = cut(&self.fours, numbers, 0xf, digits).as_chunks();
-        for (byte, [low, high]) in fours.iter_mut().zip(pairs) {
-            *byte = low | high << FOUR;
-        }
-        let bits = cut(&self.ones, numbers, 1, digits);
-        let (eights, rest) = bits.as_chunks();
-        let mut last = [0; 8];
-        last.iter_mut().zip(rest).for_each(|(own, bit)| *own = *bit);
-        for (byte, eight) in ones.iter_mut().zip(eights.iter().chain([&last])) {
-            *byte = (u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56) as u8;
+        let mut rest = out;
+        let sections = self.0.iter().zip(BITS).zip(self.section_bytes());
+        for ((runs, bits), bytes) in sections {
+            let (section, others) = rest.split_at_mut(bytes.min(rest.len()));
+            rest = others;
+            let mut digits = cut(runs, numbers, bits, digits);
+            section.fill(0);
+            for block in section.chunks_mut(BLOCK) {
+                for shift in (0..8).step_by(usize::from(bits)) {
+                    let (own, others) = digits.split_at(block.len().min(digits.len()));
+                    digits = others;
+                    for (byte, digit) in block.iter_mut().zip(own) {
+                        *byte |= digit << shift;
+                    }
+                }
+            }
         }
     }
 }
 
-/// The digits of some runs, a byte each, one after the other in `digits`.
-fn cut<'d>(runs: &[Run], numbers: &[u8], mask: u8, digits: &'d mut [u8]) -> &'d [u8] {
+/// Cuts the last digits of a section that would fill a part of a byte into two of so many bits, of
+/// the next section.
+fn move_odd((runs, next): (&mut Vec<Run>, &mut Vec<Run>), bits: u8) {
+    let per_byte = usize::from(4 / bits);
+    let mut odd = count(runs) % per_byte;
+    while let Some(last) = runs.last_mut().filter(|_| odd > 0) {
+        let end = last.axes.end;
+        last.axes.end -= odd.min(last.axes.len());
+        let axes = last.axes.end..end;
+        odd -= axes.len();
+        next.extend([last.shift + bits, last.shift].map(|shift| Run {
+            axes: axes.clone(),
+            shift,
+        }));
+        if last.axes.is_empty() {
+            runs.pop();
+        }
+    }
+}
+
+/// The digits of some runs, of so many bits, a byte each, one after the other in `digits`.
+fn cut<'d>(runs: &[Run], numbers: &[u8], bits: u8, digits: &'d mut [u8]) -> &'d [u8] {
+    let most = (1 << bits) - 1;
     let mut at = 0;
     for run in runs {
         let numbers = numbers.get(run.axes.clone()).unwrap_or(&[]);
         let own = digits.get_mut(at..at + numbers.len()).unwrap_or_default();
         at += own.len();
         for (digit, number) in own.iter_mut().zip(numbers) {
-            *digit = number >> run.shift & mask;
+            *digit = number >> run.shift & most;
         }
     }
     digits.get(..at).unwrap_or_default()
@@ -128,12 +141,6 @@ fn weights_of<'a>(runs: &'a [Run], weights: &'a [i16]) -> impl Iterator<Item = i
 }
 
 impl RaBitQuantizer {
-    /// Whether products of bytes are faster than planes of bits: where digits of four bits hold
-    /// most of a code. Measured by `examples/scan.rs`.
-    pub fn gains_by_arranging(&self) -> bool {
-        16 * Digits::new(&self.layout).fours_bytes() > self.layout.bits()
-    }
-
     /// Puts codes, one after the other, into the order in which
     /// [`CodeBatch::Table`](crate::CodeBatch::Table) has them, each in its place. About a
     /// nanosecond per bit.
@@ -165,9 +172,8 @@ impl DigitScorer {
 
     pub(super) fn new(layout: &Layout) -> Self {
         let digits = Digits::new(layout);
-        let bytes = layout.code_bytes() - layout.head_bytes();
         Self {
-            weights: DigitWeights::new(bytes, digits.fours_bytes()),
+            weights: DigitWeights::new(digits.section_bytes()),
             digits,
             estimator: Estimator::default(),
         }
@@ -178,7 +184,7 @@ impl RaBitQScorer {
     /// Bytes that a scorer holds more when tables are scored, at most.
     pub fn table_bytes(spec: &RaBitQSpec, dimension: usize) -> usize {
         let (_, bits) = spec.budget(dimension);
-        // A run for each place of a digit and each number of bits.
+        // A run for each place of a digit and each number of bits, and for what is moved.
         let runs = 32 * size_of::<Run>();
         DigitWeights::bytes(bits.div_ceil(8)) + runs + size_of::<DigitScorer>()
     }
@@ -205,9 +211,9 @@ impl RaBitQScorer {
             sum += of_segment * most;
             squares += (segment.width as i64 * most * (most + 2)) as f64 / 3.0;
         }
-        let of = |runs| weights_of(runs, &self.integers);
+        let sections = own.digits.0.each_ref();
         own.weights
-            .fill(of(&own.digits.fours), of(&own.digits.ones));
+            .fill(sections.map(|runs| weights_of(runs, &self.integers)));
         let unit = f64::from(largest / limit) * factor;
         own.estimator = Estimator {
             scale: -unit as f32,

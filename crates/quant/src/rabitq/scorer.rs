@@ -337,7 +337,10 @@ impl RaBitQScorer {
             CodeBatch::Gather { codes, places } | CodeBatch::Table { codes, places } => {
                 let bits = codes.get(head..).unwrap_or(&[]);
                 let digits = match batch {
-                    CodeBatch::Table { .. } => self.digits.as_deref(),
+                    CodeBatch::Table { .. } => {
+                        debug_assert!(self.digits.is_some(), "prepared for tables");
+                        self.digits.as_deref()
+                    }
                     CodeBatch::Gather { .. } | CodeBatch::Inline { .. } => None,
                 };
                 let estimator = digits.map_or(&self.estimator, |digits| &digits.estimator);

@@ -74,6 +74,7 @@ const ORDER: [(&str, &[&str]); 23] = [
             "manifest",
             "spec",
             "storage",
+            "threads",
         ],
     ),
     (

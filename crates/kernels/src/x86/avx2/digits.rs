@@ -6,21 +6,20 @@
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_hadd_epi32, _mm_shuffle_epi32,
     _mm_storeu_si128, _mm_unpackhi_epi64, _mm256_add_epi16, _mm256_add_epi32, _mm256_and_si256,
-    _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_madd_epi16,
-    _mm256_maddubs_epi16, _mm256_min_epu8, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi64x,
-    _mm256_setr_epi64x, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16,
+    _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_load_si256, _mm256_loadu_si256,
+    _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_set1_epi8, _mm256_set1_epi16,
+    _mm256_setzero_si256, _mm256_srli_epi16,
 };
+
+use std::ops::Range;
 
 use pageway_types::Place;
 
-use crate::digits::{self, BITS_BYTES, DigitWeights, Step};
-use crate::sums::{self, CodeSum, GROUP};
+use crate::digits::{Block, DigitWeights, FOURS, ONES, Section, TWOS};
+use crate::sums::{self, CodeSum, GROUP, Line};
 
 /// Bytes of a register.
 const BYTES: usize = 32;
-
-/// Steps of digits of one bit between two times that room is made: there is room for 63.
-const STEPS_OF_ONES: usize = 32;
 
 /// Digits times weights in registers of 32.
 struct Products;
@@ -42,8 +41,7 @@ impl CodeSum for Products {
     unsafe fn group(weights: &DigitWeights, codes: [&[u8]; GROUP]) -> [i32; GROUP] {
         // SAFETY: the caller vouches for the features; a register holds as many bytes as the array.
         unsafe {
-            let [a, b, c, d] = codes;
-            let ([a, b], [c, d]) = (lanes(weights, [a, b]), lanes(weights, [c, d]));
+            let [a, b, c, d] = lanes(weights, codes);
             let sums = _mm_hadd_epi32(_mm_hadd_epi32(a, b), _mm_hadd_epi32(c, d));
             let mut out = [0; GROUP];
             _mm_storeu_si128(out.as_mut_ptr().cast(), sums);
@@ -55,42 +53,15 @@ impl CodeSum for Products {
 /// The sums of some codes, by lanes.
 ///
 /// # Safety
-/// The CPU has AVX2; codes are as long as each other.
+/// The CPU has AVX2.
 #[inline(always)]
 unsafe fn lanes<const N: usize>(weights: &DigitWeights, codes: [&[u8]; N]) -> [__m128i; N] {
     // SAFETY: the caller vouches for the features.
     unsafe {
-        let four = _mm256_set1_epi8(0xf);
         let mut sums = Sums::new();
-        let mut digits = [_mm256_setzero_si256(); N];
-        for (bytes, [lower, upper]) in weights.of_fours() {
-            for (offset, at) in bytes.step_by(BYTES).enumerate() {
-                let offset = offset * BYTES;
-                let bytes = load(&codes, at);
-                for (digits, bytes) in digits.iter_mut().zip(bytes) {
-                    *digits = _mm256_and_si256(bytes, four);
-                }
-                sums.add(lower, offset, &digits);
-                for (digits, bytes) in digits.iter_mut().zip(bytes) {
-                    *digits = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), four);
-                }
-                sums.add(upper, offset, &digits);
-            }
-            sums.widen();
-        }
-        for (number, (at, step)) in weights.of_ones().enumerate() {
-            let words = words(&codes, at);
-            for half in 0..2 {
-                for (digits, words) in digits.iter_mut().zip(words) {
-                    *digits = ones(words, half);
-                }
-                sums.add(step, half as usize * BYTES, &digits);
-            }
-            if number % STEPS_OF_ONES == STEPS_OF_ONES - 1 {
-                sums.widen();
-            }
-        }
-        sums.widen();
+        sums.add_section::<2, 4>(weights, FOURS, &codes);
+        sums.add_section::<4, 2>(weights, TWOS, &codes);
+        sums.add_section::<8, 1>(weights, ONES, &codes);
         let mut halves = [_mm256_castsi256_si128(_mm256_setzero_si256()); N];
         for (half, wide) in halves.iter_mut().zip(sums.wide) {
             let upper = _mm256_extracti128_si256::<1>(wide);
@@ -120,24 +91,59 @@ impl<const N: usize> Sums<N> {
         }
     }
 
-    /// Adds digits, 15 at most, times half a line of weights. A pair of products is below 2^12,
-    /// of digits of one bit at most 2^8: there is room for eight, or for 127 of them.
+    /// Adds the digits of a section, of so many to a byte and so many bits.
     ///
     /// # Safety
-    /// The CPU has AVX2; `offset` is 0 or 32.
+    /// The CPU has AVX2.
     #[inline(always)]
-    unsafe fn add(&mut self, step: Step<'_>, offset: usize, digits: &[__m256i; N]) {
-        let [low_sums, high_sums] = &mut self.narrow;
-        // SAFETY: the caller vouches for features and bounds.
+    unsafe fn add_section<const DIGITS: usize, const BITS: i32>(
+        &mut self,
+        weights: &DigitWeights,
+        section: Section<DIGITS>,
+        codes: &[&[u8]; N],
+    ) {
+        // SAFETY: the caller vouches for the features.
         unsafe {
-            let low = _mm256_loadu_si256(step.low.0.as_ptr().add(offset).cast());
-            for (sum, digits) in low_sums.iter_mut().zip(digits) {
-                *sum = _mm256_add_epi16(*sum, _mm256_maddubs_epi16(*digits, low));
+            for (number, (bytes, block)) in weights.of_section(section).enumerate() {
+                if number > 0 && number % blocks_between(DIGITS) == 0 {
+                    self.widen();
+                }
+                if block.is_wide {
+                    self.add_block::<DIGITS, BITS, true>((bytes, block), codes);
+                } else {
+                    self.add_block::<DIGITS, BITS, false>((bytes, block), codes);
+                }
             }
-            if let Some(high) = step.high {
-                let high = _mm256_loadu_si256(high.0.as_ptr().add(offset).cast());
-                for (sum, digits) in high_sums.iter_mut().zip(digits) {
-                    *sum = _mm256_add_epi16(*sum, _mm256_maddubs_epi16(*digits, high));
+            self.widen();
+        }
+    }
+
+    /// Adds the digits of a block whose weights have high bytes or none.
+    ///
+    /// # Safety
+    /// The CPU has AVX2.
+    #[inline(always)]
+    unsafe fn add_block<const DIGITS: usize, const BITS: i32, const WIDE: bool>(
+        &mut self,
+        (bytes, block): (Range<usize>, Block<'_, DIGITS>),
+        codes: &[&[u8]; N],
+    ) {
+        // SAFETY: the caller vouches for the features.
+        unsafe {
+            let most = _mm256_set1_epi8(Section::<DIGITS>::MOST.cast_signed());
+            let [low, high] = &mut self.narrow;
+            for (half, at) in bytes.step_by(BYTES).enumerate() {
+                let mut bytes = load(codes, at);
+                for step in block.steps {
+                    let mut digits = bytes;
+                    for (digits, bytes) in digits.iter_mut().zip(&mut bytes) {
+                        *digits = _mm256_and_si256(*bytes, most);
+                        *bytes = _mm256_srli_epi16::<BITS>(*bytes);
+                    }
+                    add(&step.low, half, &digits, low);
+                    if WIDE {
+                        add(&step.high, half, &digits, high);
+                    }
                 }
             }
         }
@@ -162,74 +168,58 @@ impl<const N: usize> Sums<N> {
     }
 }
 
-/// The 32 bytes of each code from `at` on, zeros behind its end. What lies behind digits of four
-/// bits has no weight.
+/// Adds digits times half a line of weights.
 ///
 /// # Safety
-/// The CPU has AVX2; codes are as long as each other.
+/// The CPU has AVX2; `half` is 0 or 1.
+#[inline(always)]
+unsafe fn add<const N: usize>(
+    weights: &Line,
+    half: usize,
+    digits: &[__m256i; N],
+    sums: &mut [__m256i; N],
+) {
+    // SAFETY: the caller vouches for features and bounds.
+    unsafe {
+        let weights = _mm256_load_si256(weights.0.as_ptr().add(half * BYTES).cast());
+        for (sum, digits) in sums.iter_mut().zip(digits) {
+            *sum = _mm256_add_epi16(*sum, _mm256_maddubs_epi16(*digits, weights));
+        }
+    }
+}
+
+/// Blocks of a section of so many digits to a byte that 16 bits have room for: a pair of products
+/// is at most twice 128 times the greatest digit, and a block adds one for each digit of a byte
+/// twice.
+const fn blocks_between(digits: usize) -> usize {
+    let pair = 256 * ((1 << (8 / digits)) - 1);
+    i16::MAX as usize / (2 * digits * pair)
+}
+
+/// The 32 bytes of each code from `at` on, and zeros where nothing follows. What lies behind a
+/// section has no weight in it.
+///
+/// # Safety
+/// The CPU has AVX2.
 #[inline(always)]
 unsafe fn load<const N: usize>(codes: &[&[u8]; N], at: usize) -> [__m256i; N] {
     // SAFETY: the caller vouches for the features; 32 bytes are readable from each start on.
     unsafe {
         let mut out = [_mm256_setzero_si256(); N];
-        if codes.first().is_some_and(|code| at + BYTES <= code.len()) {
+        if codes.iter().all(|code| at + BYTES <= code.len()) {
             for (out, code) in out.iter_mut().zip(codes) {
                 *out = _mm256_loadu_si256(code.as_ptr().add(at).cast());
             }
         } else {
             for (out, code) in out.iter_mut().zip(codes) {
                 let mut padded = [0; BYTES];
-                padded[..code.len() - at].copy_from_slice(&code[at..]);
+                let code = &code[at..];
+                let own = code.len().min(BYTES);
+                padded[..own].copy_from_slice(&code[..own]);
                 *out = _mm256_loadu_si256(padded.as_ptr().cast());
             }
         }
         out
-    }
-}
-
-/// The 64 bits of each code from byte `at` on, zeros behind its end, in each word of a register.
-///
-/// # Safety
-/// The CPU has AVX2; codes are as long as each other.
-#[inline(always)]
-unsafe fn words<const N: usize>(codes: &[&[u8]; N], at: usize) -> [__m256i; N] {
-    // SAFETY: the caller vouches for the features; where words are whole, 8 bytes are readable
-    // from each start on.
-    unsafe {
-        let mut out = [_mm256_setzero_si256(); N];
-        let are_whole = codes
-            .first()
-            .is_some_and(|code| at + BITS_BYTES <= code.len());
-        for (out, code) in out.iter_mut().zip(codes) {
-            let word = if are_whole {
-                code.as_ptr().add(at).cast::<i64>().read_unaligned()
-            } else {
-                digits::word(code, at).cast_signed()
-            };
-            *out = _mm256_set1_epi64x(word);
-        }
-        out
-    }
-}
-
-/// Each bit of a half of a word that all words of a register are, as a byte.
-///
-/// # Safety
-/// The CPU has AVX2; `half` is 0 or 1.
-#[inline(always)]
-unsafe fn ones(words: __m256i, half: i64) -> __m256i {
-    // SAFETY: the caller vouches for the features.
-    unsafe {
-        let first = 0x0404_0404_0404_0404 * half;
-        let byte_of_bit = _mm256_setr_epi64x(
-            first,
-            first + 0x0101_0101_0101_0101,
-            first + 0x0202_0202_0202_0202,
-            first + 0x0303_0303_0303_0303,
-        );
-        let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());
-        let bytes = _mm256_shuffle_epi8(words, byte_of_bit);
-        _mm256_min_epu8(_mm256_and_si256(bytes, bit), _mm256_set1_epi8(1))
     }
 }
 

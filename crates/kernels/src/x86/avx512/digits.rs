@@ -4,15 +4,15 @@
 
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi32, _mm512_and_si512, _mm512_dpbusd_epi32, _mm512_load_si512,
-    _mm512_maskz_mov_epi8, _mm512_reduce_add_epi32, _mm512_set1_epi8, _mm512_setzero_si512,
-    _mm512_slli_epi32, _mm512_srli_epi16,
+    _mm512_reduce_add_epi32, _mm512_set1_epi8, _mm512_setzero_si512, _mm512_slli_epi32,
+    _mm512_srli_epi16,
 };
 
 use pageway_types::Place;
 
 use super::bits::{add_up, load};
-use crate::digits::{self, DigitWeights, Step};
-use crate::sums::{self, CodeSum, GROUP};
+use crate::digits::{DigitWeights, FOURS, ONES, Section, TWOS};
+use crate::sums::{self, CodeSum, GROUP, Line};
 
 /// Digits times weights in registers of 64.
 struct Products;
@@ -44,25 +44,10 @@ impl CodeSum for Products {
 unsafe fn lanes<const N: usize>(weights: &DigitWeights, codes: [&[u8]; N]) -> [__m512i; N] {
     // SAFETY: the caller vouches for the features.
     unsafe {
-        let (four, one) = (_mm512_set1_epi8(0xf), _mm512_set1_epi8(1));
         let mut sums = [[_mm512_setzero_si512(); N]; 2];
-        let mut digits = [[_mm512_setzero_si512(); N]; 2];
-        for (bytes, [lower, upper]) in weights.of_fours() {
-            for at in 0..N {
-                let code = load(&codes[at][bytes.clone()]);
-                digits[0][at] = _mm512_and_si512(code, four);
-                digits[1][at] = _mm512_and_si512(_mm512_srli_epi16::<4>(code), four);
-            }
-            add(lower, &digits[0], &mut sums);
-            add(upper, &digits[1], &mut sums);
-        }
-        for (start, step) in weights.of_ones() {
-            for at in 0..N {
-                let bits = digits::word(codes[at], start);
-                digits[0][at] = _mm512_maskz_mov_epi8(bits, one);
-            }
-            add(step, &digits[0], &mut sums);
-        }
+        add_section::<N, 2, 4>(weights, FOURS, &codes, &mut sums);
+        add_section::<N, 4, 2>(weights, TWOS, &codes, &mut sums);
+        add_section::<N, 8, 1>(weights, ONES, &codes, &mut sums);
         let [mut sums, high] = sums;
         for at in 0..N {
             sums[at] = _mm512_add_epi32(sums[at], _mm512_slli_epi32::<8>(high[at]));
@@ -71,23 +56,52 @@ unsafe fn lanes<const N: usize>(weights: &DigitWeights, codes: [&[u8]; N]) -> [_
     }
 }
 
-/// Adds the digits of a step times their weights, low bytes and high ones apart.
+/// Adds the digits of a section, of so many to a byte and so many bits.
+///
+/// # Safety
+/// The CPU has AVX-512 BW and VNNI.
+#[inline(always)]
+unsafe fn add_section<const N: usize, const DIGITS: usize, const BITS: u32>(
+    weights: &DigitWeights,
+    section: Section<DIGITS>,
+    codes: &[&[u8]; N],
+    sums: &mut [[__m512i; N]; 2],
+) {
+    // SAFETY: the caller vouches for the features.
+    unsafe {
+        let most = _mm512_set1_epi8(Section::<DIGITS>::MOST.cast_signed());
+        let mut digits = [_mm512_setzero_si512(); N];
+        let mut bytes = [_mm512_setzero_si512(); N];
+        let [low, high] = sums;
+        for (place, block) in weights.of_section(section) {
+            for at in 0..N {
+                bytes[at] = load(&codes[at][place.clone()]);
+            }
+            for step in block.steps {
+                for at in 0..N {
+                    digits[at] = _mm512_and_si512(bytes[at], most);
+                    bytes[at] = _mm512_srli_epi16::<BITS>(bytes[at]);
+                }
+                add(&step.low, &digits, low);
+                if block.is_wide {
+                    add(&step.high, &digits, high);
+                }
+            }
+        }
+    }
+}
+
+/// Adds digits times a line of weights.
 ///
 /// # Safety
 /// The CPU has AVX-512 F and VNNI.
 #[inline(always)]
-unsafe fn add<const N: usize>(step: Step<'_>, digits: &[__m512i; N], sums: &mut [[__m512i; N]; 2]) {
+unsafe fn add<const N: usize>(weights: &Line, digits: &[__m512i; N], sums: &mut [__m512i; N]) {
     // SAFETY: the caller vouches for the features; a line is 64 aligned bytes.
     unsafe {
-        let low = _mm512_load_si512(step.low.0.as_ptr().cast());
+        let weights = _mm512_load_si512(weights.0.as_ptr().cast());
         for at in 0..N {
-            sums[0][at] = _mm512_dpbusd_epi32(sums[0][at], digits[at], low);
-        }
-        if let Some(high) = step.high {
-            let high = _mm512_load_si512(high.0.as_ptr().cast());
-            for at in 0..N {
-                sums[1][at] = _mm512_dpbusd_epi32(sums[1][at], digits[at], high);
-            }
+            sums[at] = _mm512_dpbusd_epi32(sums[at], digits[at], weights);
         }
     }
 }

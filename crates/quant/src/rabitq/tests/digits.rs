@@ -87,15 +87,3 @@ fn arranging_keeps_heads_and_every_bit() {
         }
     }
 }
-
-#[test]
-fn codes_of_many_bits_gain_by_it() {
-    let rows = normal(300, 64, 4);
-    for rotation in ROTATIONS {
-        let gains = |bits| {
-            let spec = spec(bytes_for(64, bits), rotation);
-            train(&sample(&rows, 64, METRICS[0]), &spec).gains_by_arranging()
-        };
-        assert_eq!([1, 6].map(gains), [false, true], "{rotation:?}");
-    }
-}
