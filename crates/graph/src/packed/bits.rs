@@ -50,17 +50,18 @@ impl<'o> BitWriter<'o> {
     pub(super) fn put(&mut self, value: u32, width: u32) {
         self.waiting |= u64::from(value) << self.count;
         self.count += width;
-        while self.count >= 8 {
-            self.out.push(self.waiting as u8);
-            self.waiting >>= 8;
-            self.count -= 8;
+        if self.count >= u32::BITS {
+            self.out
+                .extend_from_slice(&(self.waiting as u32).to_le_bytes());
+            self.waiting >>= u32::BITS;
+            self.count -= u32::BITS;
         }
     }
 
     /// Fills the last byte with zeros.
     pub(super) fn finish(self) {
-        if self.count > 0 {
-            self.out.push(self.waiting as u8);
-        }
+        let waiting = self.waiting.to_le_bytes();
+        let bytes = self.count.div_ceil(8) as usize;
+        self.out.extend(waiting.iter().take(bytes));
     }
 }

@@ -44,6 +44,8 @@ struct Class {
 #[derive(Clone, Debug)]
 pub struct ListCode {
     classes: [Class; CLASSES],
+    /// The class of the least number of so many bits.
+    least: [u8; u32::BITS as usize + 1],
     node_count: u32,
 }
 
@@ -63,8 +65,11 @@ impl ListCode {
             // Wraps behind the last class at most.
             base = base.wrapping_add(class.mask).wrapping_add(1);
         }
+        let class_of = |number: u32| classes.partition_point(|class| class.base <= number) - 1;
+        let least = |bits: usize| class_of(((1_u64 << bits) >> 1) as u32) as u8;
         Self {
             classes,
+            least: std::array::from_fn(least),
             node_count,
         }
     }
@@ -210,8 +215,11 @@ impl ListCode {
 
     /// The class of a number, and which it is.
     fn class_of(&self, number: u32) -> (u32, Class) {
-        let behind = self.classes.partition_point(|class| class.base <= number);
-        let at = behind.saturating_sub(1);
+        let bits = u32::BITS - number.leading_zeros();
+        let least = self.least.get(bits as usize).copied().unwrap_or(0);
+        let behind = self.classes.iter().skip(usize::from(least) + 1);
+        let further = behind.take_while(|class| class.base <= number).count();
+        let at = usize::from(least) + further;
         let class = self.classes.get(at).copied().unwrap_or_default();
         (at as u32, class)
     }
