@@ -122,7 +122,7 @@ impl<C: PageCodec> Parts<C> {
     pub(super) fn code_forms(&self) -> CodeForms {
         match self.entry.clusters() {
             Some(_) => CodeForms::Blocks,
-            None => self.codes.table.forms(self.codec.map().node_count),
+            None => self.codes.table.forms(),
         }
     }
 

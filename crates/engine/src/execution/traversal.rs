@@ -223,7 +223,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         }
         let scoring = &mut self.scratch.scoring;
         if let (Some(second), Some(part)) = (&mut scoring.second, &self.parts.second) {
-            let forms = part.table.forms(self.parts.codec.map().node_count);
+            let forms = part.table.forms();
             second.prepare(&part.quantizer, &scoring.widened, forms);
         }
     }

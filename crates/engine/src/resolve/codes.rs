@@ -2,7 +2,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use pageway_kernels::advise_huge_pages;
 use pageway_quant::{ComponentOrder, PqSpec, Quantizer, RaBitQSpec, Rotation, TrainingSpec};
 use pageway_store::{BlobReader, FileEntry};
 
@@ -93,17 +92,16 @@ pub(crate) fn scorer_bytes(spec: &IndexSpec) -> usize {
     }
 }
 
-/// A table of the codes of `node_count` nodes as they are stored, which all cores put into the form
-/// of tables, each in its place.
-pub(super) fn table(mut bytes: Vec<u8>, node_count: u32, quantizer: &Quantizer) -> CodeTable {
-    advise_huge_pages(&bytes);
+/// A table of the codes of all nodes, which are as they are stored: all cores put them into the
+/// form of tables, each in its place.
+pub(super) fn arranged(mut bytes: Vec<u8>, node_count: u32, quantizer: &Quantizer) -> CodeTable {
     let part_bytes = ARRANGED_AT_ONCE * quantizer.code_bytes();
     let parts: Vec<_> = bytes.chunks_mut(part_bytes).map(Mutex::new).collect();
     each_at_once(thread_count(0), &parts, &|codes| {
         let mut codes = codes.lock().unwrap_or_else(PoisonError::into_inner);
         quantizer.arrange(&mut codes);
     });
-    CodeTable::new(bytes, node_count)
+    CodeTable::arranged(bytes, node_count)
 }
 
 /// Values of a query before and after it is turned, where that is done for several at once.

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pageway_attributes::{Attributes, DocumentFile, TermFile};
-use pageway_kernels::KernelSet;
+use pageway_kernels::{KernelSet, advise_huge_pages};
 use pageway_quant::Quantizer;
 use pageway_store::{BlobReader, FileEntry, IoProbe, OpenMode, PageFile, Vfs};
 
@@ -265,7 +265,12 @@ fn codes_of_nodes(source: Source<'_>, quantizer: Arc<Quantizer>) -> Result<CodeP
             blocks = CodeBlocks::new(bytes, &quantizer);
         } else {
             let in_memory = segment.spec.storage.codes_in_memory(segment.node_count);
-            table = codes::table(bytes, in_memory, &quantizer);
+            advise_huge_pages(&bytes);
+            table = if in_memory == segment.node_count {
+                codes::arranged(bytes, in_memory, &quantizer)
+            } else {
+                CodeTable::stored(bytes, in_memory)
+            };
         }
     }
     Ok(CodePart {
@@ -286,7 +291,8 @@ fn second_codes(source: Source<'_>) -> Result<Option<CodePart>> {
     let table = match in_memory {
         Some(_) => {
             let bytes = source.read_with(files.second_codes_and_additions(), "second-codes")?;
-            codes::table(bytes, source.segment.node_count, &quantizer)
+            advise_huge_pages(&bytes);
+            codes::arranged(bytes, source.segment.node_count, &quantizer)
         }
         None => CodeTable::default(),
     };

@@ -4,36 +4,51 @@ use pageway_kernels::{places, prefetch};
 use pageway_quant::{CodeBatch, CodeForms};
 use pageway_types::{NodeId, Place};
 
-/// Codes in node order, in the form in which single ones are scored faster.
+/// Codes in node order: of all nodes in the form in which single ones are scored faster, of the
+/// first ones as they are stored, as those beside lists are.
 #[derive(Debug, Default)]
 pub(crate) struct CodeTable {
     bytes: Vec<u8>,
     node_count: u32,
+    is_arranged: bool,
 }
 
 impl CodeTable {
-    /// A table of the codes of `node_count` nodes, which are in that form.
-    pub(crate) const fn new(bytes: Vec<u8>, node_count: u32) -> Self {
-        Self { bytes, node_count }
+    /// A table of the codes of the first `node_count` nodes, as they are stored.
+    pub(crate) const fn stored(bytes: Vec<u8>, node_count: u32) -> Self {
+        Self {
+            bytes,
+            node_count,
+            is_arranged: false,
+        }
+    }
+
+    /// A table of the codes of all nodes, which are in the other form.
+    pub(crate) const fn arranged(bytes: Vec<u8>, node_count: u32) -> Self {
+        Self {
+            bytes,
+            node_count,
+            is_arranged: true,
+        }
     }
 
     /// The codes of some nodes, which it holds.
     #[inline]
     pub(crate) fn batch<'t>(&'t self, nodes: &'t [NodeId]) -> CodeBatch<'t> {
-        CodeBatch::Table {
-            codes: &self.bytes,
-            places: places(nodes),
+        let (codes, places) = (self.bytes.as_slice(), places(nodes));
+        if self.is_arranged {
+            CodeBatch::Table { codes, places }
+        } else {
+            CodeBatch::Gather { codes, places }
         }
     }
 
-    /// The forms of the codes that queries meet of `node_count` nodes.
-    pub(crate) const fn forms(&self, node_count: u32) -> CodeForms {
-        if self.node_count == 0 {
-            CodeForms::Stored
-        } else if self.node_count < node_count {
-            CodeForms::Both
-        } else {
+    /// The form of all codes that queries meet.
+    pub(crate) const fn forms(&self) -> CodeForms {
+        if self.is_arranged {
             CodeForms::Table
+        } else {
+            CodeForms::Stored
         }
     }
 

@@ -119,8 +119,12 @@ impl Layout {
             append_bits(own, bits, at);
             at += axes;
         }
-        for (segment, number) in self.per_axis().zip(numbers) {
-            *number <<= segment.bits.saturating_sub(planes);
+        let mut rest = numbers;
+        for segment in self.segments.iter().take_while(|s| s.bits > planes) {
+            let (own, others) = rest.split_at_mut(segment.width.min(rest.len()));
+            own.iter_mut()
+                .for_each(|number| *number <<= segment.bits - planes);
+            rest = others;
         }
     }
 

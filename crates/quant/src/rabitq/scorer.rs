@@ -276,7 +276,8 @@ impl RaBitQScorer {
         self.multiply_by(|segment| f32::from(1_u16 << (segment.bits - 1)));
         let magnitudes = self.rotated.iter().map(|weight| weight.abs());
         let largest = magnitudes.fold(0.0, f32::max);
-        let limit = f32::from((1_u16 << (self.weights.planes() - 1)) - 1);
+        let most = ((1_u16 << (self.weights.planes() - 1)) - 1).cast_signed();
+        let limit = f32::from(most.min(BlockWeights::LARGEST));
         let mut per_weight = if largest > 0.0 { limit / largest } else { 0.0 };
         let mut rest = self.integers.as_mut_slice();
         for plane in 0..self.layout.planes() {
@@ -429,7 +430,8 @@ pub(super) fn nearest(weight: f32) -> i16 {
     (weight + TO_BITS).to_bits() as i16
 }
 
-/// Bits of a weight: enough that rounding it errs far less than an axis of so many bits does.
+/// Bits of a weight: enough that rounding it errs far less than an axis does, where the most bits
+/// of one are so many. Axes of few bits err less then than those of many.
 const fn planes(bits: usize) -> usize {
-    7 + bits * 3 / 4
+    6 + bits * 5 / 4
 }

@@ -189,7 +189,7 @@ fn products_with_rows_far_longer_than_the_query_are_in_their_bounds() {
         let spec = spec(code_bytes, Rotation::Principal);
         let quantizer = train(&sample(&values, dimension, Guide::InnerProduct), &spec);
         let off = farthest(&quantizer, queries, rows);
-        assert!(off < 7.0, "{dimension} {code_bytes}: {off}");
+        assert!(off < 10.0, "{dimension} {code_bytes}: {off}");
     }
 }
 
