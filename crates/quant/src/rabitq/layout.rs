@@ -122,8 +122,9 @@ impl Layout {
         let mut rest = numbers;
         for segment in self.segments.iter().take_while(|s| s.bits > planes) {
             let (own, others) = rest.split_at_mut(segment.width.min(rest.len()));
-            own.iter_mut()
-                .for_each(|number| *number <<= segment.bits - planes);
+            for number in own {
+                *number <<= segment.bits - planes;
+            }
             rest = others;
         }
     }

@@ -430,8 +430,13 @@ pub(super) fn nearest(weight: f32) -> i16 {
     (weight + TO_BITS).to_bits() as i16
 }
 
-/// Bits of a weight: enough that rounding it errs far less than an axis does, where the most bits
-/// of one are so many. Axes of few bits err less then than those of many.
+/// Bits of a weight: enough that rounding it errs far less than an axis of so many bits does. An
+/// axis of the most bits there can be may be any number of times as wide as the others, whose
+/// weights must not vanish beside its own.
 const fn planes(bits: usize) -> usize {
-    6 + bits * 5 / 4
+    if bits < MAX_BITS {
+        7 + bits * 3 / 4
+    } else {
+        BitWeights::MAX_PLANES
+    }
 }
