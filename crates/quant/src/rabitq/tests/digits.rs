@@ -87,3 +87,33 @@ fn arranging_keeps_heads_and_every_bit() {
         }
     }
 }
+
+/// Of rows that agree where one axis is far wider than all others, those others tell.
+#[test]
+fn one_wide_axis_leaves_the_others_their_weights() {
+    let dimension = 48;
+    let mut rows = normal(400, dimension, 11);
+    for (number, row) in rows.chunks_exact_mut(dimension).enumerate() {
+        row[0] = (number % 5) as f32 * 20.0;
+    }
+    let quantizer = train(
+        &sample(&rows, dimension, METRICS[0]),
+        &spec(22, ROTATIONS[1]),
+    );
+    assert_eq!(quantizer.layout.planes(), 8, "as many as there can be");
+    let alike: Vec<f32> = rows
+        .chunks_exact(dimension)
+        .skip(4)
+        .step_by(5)
+        .flatten()
+        .copied()
+        .collect();
+    let codes = encode(&quantizer, &alike);
+    let [stored, arranged] = both(&quantizer, &alike[..dimension], &codes);
+    let mean = stored.iter().sum::<f32>() / stored.len() as f32;
+    let squares =
+        |off: &dyn Fn(usize) -> f32| (0..stored.len()).map(|at| off(at).powi(2)).sum::<f32>();
+    let ratio =
+        (squares(&|at| stored[at] - arranged[at]) / squares(&|at| arranged[at] - mean)).sqrt();
+    assert!(ratio < 0.02, "{ratio}");
+}
