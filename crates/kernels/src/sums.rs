@@ -48,7 +48,7 @@ pub(crate) trait CodeSum {
     }
 }
 
-/// The code that begins at `start`, and all behind it.
+/// The code that begins at `start`, and all behind it. Stops where it is not whole.
 #[inline(always)]
 fn from<'c>(codes: &'c [u8], start: usize, weights: &impl CodeWeights) -> &'c [u8] {
     let _ = &codes[start..][..weights.code_bytes()];
