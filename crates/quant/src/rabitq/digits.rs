@@ -71,6 +71,12 @@ impl Digits {
         [count(fours) / 2, count(twos) / 4, count(ones).div_ceil(8)]
     }
 
+    /// The most that a weight of an axis is doubled for a digit.
+    fn largest_shift(&self) -> u8 {
+        let runs = self.0.iter().flatten();
+        runs.map(|run| run.shift).max().unwrap_or(0)
+    }
+
     /// Writes the digits of numbers, each first as a byte of `digits`.
     fn pack(&self, numbers: &[u8], digits: &mut [u8], out: &mut [u8]) {
         let mut rest = out;
@@ -196,7 +202,8 @@ impl RaBitQScorer {
         let own = self.digits.get_or_insert_with(new);
         let magnitudes = self.rotated.iter().map(|weight| weight.abs());
         let largest = magnitudes.fold(0.0, f32::max);
-        let limit = largest_weight(layout);
+        let room = DigitWeights::LARGEST >> own.digits.largest_shift();
+        let limit = largest_weight(layout).min(f32::from(room));
         let per_weight = if largest > 0.0 { limit / largest } else { 0.0 };
         let (mut sum, mut squares, mut at) = (0, 0.0, 0);
         for segment in &layout.segments {
@@ -224,7 +231,7 @@ impl RaBitQScorer {
     }
 }
 
-/// The largest weight of an axis. Rounded to that, weights of axes of so many bits err a tenth as
+/// The largest weight of an axis, where digits have room for it. Rounded to that, weights of axes of so many bits err a tenth as
 /// far as their codes, or less, and no sum overflows.
 fn largest_weight(layout: &Layout) -> f32 {
     let wanted = match layout.planes() {

@@ -117,3 +117,25 @@ fn one_wide_axis_leaves_the_others_their_weights() {
         (squares(&|at| stored[at] - arranged[at]) / squares(&|at| arranged[at] - mean)).sqrt();
     assert!(ratio < 0.02, "{ratio}");
 }
+
+/// The weight of any axis may be the largest, and any digit be cut into smaller ones.
+#[test]
+fn weights_have_room_whichever_axis_is_the_largest() {
+    for dimension in 1..=7 {
+        let rows = normal(300, dimension, 12);
+        for bits in 1..=8 {
+            let spec = spec(bytes_for(dimension, bits), ROTATIONS[1]);
+            if spec.validate(dimension).is_err() {
+                continue;
+            }
+            let quantizer = train(&sample(&rows, dimension, METRICS[0]), &spec);
+            let codes = encode(&quantizer, &rows);
+            for query in normal(40, dimension, 13).chunks_exact(dimension) {
+                let [stored, arranged] = both(&quantizer, query, &codes);
+                let off = stored.iter().zip(&arranged).map(|(a, b)| (a - b).abs());
+                let most = stored.iter().copied().fold(1.0, f32::max);
+                assert!(off.fold(0.0, f32::max) < 0.05 * most, "{dimension} {bits}");
+            }
+        }
+    }
+}
