@@ -231,8 +231,8 @@ impl RaBitQScorer {
     }
 }
 
-/// The largest weight of an axis, where digits have room for it. Rounded to that, weights of axes of so many bits err a tenth as
-/// far as their codes, or less, and no sum overflows.
+/// The largest weight of an axis, where digits have room for it. Rounded to that, weights of axes
+/// of so many bits err a tenth as far as their codes, or less, and no sum overflows.
 fn largest_weight(layout: &Layout) -> f32 {
     let wanted = match layout.planes() {
         0..=5 => 127,
