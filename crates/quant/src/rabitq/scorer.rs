@@ -276,8 +276,7 @@ impl RaBitQScorer {
         self.multiply_by(|segment| f32::from(1_u16 << (segment.bits - 1)));
         let magnitudes = self.rotated.iter().map(|weight| weight.abs());
         let largest = magnitudes.fold(0.0, f32::max);
-        let most = ((1_u16 << (self.weights.planes() - 1)) - 1).cast_signed();
-        let limit = f32::from(most.min(BlockWeights::LARGEST));
+        let limit = f32::from((1_u16 << (self.weights.planes() - 1)) - 1);
         let mut per_weight = if largest > 0.0 { limit / largest } else { 0.0 };
         let mut rest = self.integers.as_mut_slice();
         for plane in 0..self.layout.planes() {
@@ -432,11 +431,11 @@ pub(super) fn nearest(weight: f32) -> i16 {
 
 /// Bits of a weight: enough that rounding it errs far less than an axis of so many bits does. An
 /// axis of the most bits there can be may be any number of times as wide as the others, whose
-/// weights must not vanish beside its own.
+/// weights must not vanish beside its own: they have as many as blocks have room for.
 const fn planes(bits: usize) -> usize {
     if bits < MAX_BITS {
         7 + bits * 3 / 4
     } else {
-        BitWeights::MAX_PLANES
+        BlockWeights::LARGEST.ilog2() as usize + 2
     }
 }

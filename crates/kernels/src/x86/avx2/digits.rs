@@ -1,7 +1,6 @@
 //! Digits of codes, 32 at a time: products of bytes in pairs, then pairs of those.
 //!
-//! Two codes are summed together, which share the weights: of more the sums would not fit the
-//! registers. Four share the adding up of lanes at the end.
+//! Four codes are summed together: they share the weights, and the adding up of lanes at the end.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_hadd_epi32, _mm_shuffle_epi32,
@@ -10,7 +9,6 @@ use std::arch::x86_64::{
     _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_set1_epi8, _mm256_set1_epi16,
     _mm256_setzero_si256, _mm256_srli_epi16,
 };
-
 use std::ops::Range;
 
 use pageway_types::Place;
