@@ -75,6 +75,9 @@ impl DigitWeights {
     /// The greatest weight, and the least negated.
     pub const LARGEST: i16 = i16::MAX - 128;
 
+    /// Bytes of a section whose lowest digits come first, then the next.
+    pub const BLOCK_BYTES: usize = LINE_BYTES;
+
     /// Weights of zero for codes with so many bytes in each section.
     pub fn new(sections: [usize; SECTIONS]) -> Self {
         let (mut ends, mut firsts) = ([0; SECTIONS], [0; SECTIONS]);

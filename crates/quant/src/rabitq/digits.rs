@@ -24,9 +24,6 @@ use super::{RaBitQScorer, RaBitQSpec, RaBitQuantizer};
 /// Bits of a digit in each section.
 const BITS: [u8; 3] = [4, 2, 1];
 
-/// Bytes of a section whose digits are told apart by their place in a byte alone.
-const BLOCK: usize = 64;
-
 /// Neighbouring axes with a digit at the same place of their numbers.
 #[derive(Clone, Debug, PartialEq)]
 struct Run {
@@ -86,7 +83,7 @@ impl Digits {
             rest = others;
             let mut digits = cut(runs, numbers, bits, digits);
             section.fill(0);
-            for block in section.chunks_mut(BLOCK) {
+            for block in section.chunks_mut(DigitWeights::BLOCK_BYTES) {
                 for shift in (0..8).step_by(usize::from(bits)) {
                     let (own, others) = digits.split_at(block.len().min(digits.len()));
                     digits = others;
