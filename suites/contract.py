@@ -106,7 +106,7 @@ def main():
     parser.add_argument("--data", type=Path, metavar="FILE")
     parser.add_argument("--metric", default="l2", help="of FILE")
     parser.add_argument(
-        "--memory", nargs="+", type=float, default=[20, 10], help="%% of the raw rows, beside 1.5 MB"
+        "--memory", nargs="+", type=float, default=[20, 10], help="%% of the raw rows, beside 2 MB"
     )
     parser.add_argument("--preset", default="pageway")
     parser.add_argument("--rows", type=int, default=20_000)
@@ -180,7 +180,7 @@ class Trial:
         shares.write_text("".join(f'{{"share": {own:.6f}}}\n' for own in self.share[first]))
         build = ["build", "--data", self.file("base"), "--out", self.index]
         # Small sets hold less than a query and the filters of one take.
-        memory = int(self.rows[first].nbytes * self.memory / 100 + 1_500_000)
+        memory = int(self.rows[first].nbytes * self.memory / 100 + 2_000_000)
         build += ["--metric", self.metric, "--memory", memory, "--preset", self.asked.preset]
         self.run(*build, "--attributes", shares)
         yield from self.phase("built", first, KS)

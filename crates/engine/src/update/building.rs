@@ -379,7 +379,8 @@ pub(super) fn donor(manifest: &Manifest, rows: u64) -> Option<&SegmentEntry> {
 }
 
 /// Whether recall is measured on a new segment of `rows` rows: if it never was, or if the segment
-/// has most of the rows and many of them changed since it was.
+/// has most of the rows and many of them changed since it was, or its clusters are found anew: how
+/// many clusters the neighbours of a query lie in differs from one time to the next.
 pub(super) fn is_calibrated_by(version: &Version, rows: u64) -> bool {
     let manifest = &version.manifest;
     let (measured, changed) = manifest.changes.map_or((0, 0), |changes| {
@@ -391,5 +392,6 @@ pub(super) fn is_calibrated_by(version: &Version, rows: u64) -> bool {
     let changed = changed.max(version.dead_count()).max(came);
     let is_most = 2 * rows >= version.living();
     let has_changed = changed * CHANGED_SHARE >= rows;
-    manifest.calibration.curves.is_empty() || (is_most && has_changed)
+    let is_other = has_changed || manifest.spec.execution.entry.is_clusters();
+    manifest.calibration.curves.is_empty() || (is_most && is_other)
 }

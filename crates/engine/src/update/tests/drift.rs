@@ -31,11 +31,20 @@ fn rows(model: &mut Model, count: usize, alike: bool) -> Vec<u8> {
 }
 
 fn built(dir: &std::path::Path, model: &mut Model) -> Writer {
+    built_as(dir, model, (Preset::DiskAnn, None))
+}
+
+fn built_as(
+    dir: &std::path::Path,
+    model: &mut Model,
+    (preset, form): (Preset, Option<&str>),
+) -> Writer {
     // Fewer would be fitted too well to tell others.
     let bytes = rows(model, 6000, true);
     let vectors = VectorSlice::new(&bytes, SHAPE).unwrap();
     let options = BuildOptions {
-        preset: Preset::DiskAnn,
+        preset,
+        form: form.map(str::to_owned),
         metric: Metric::L2,
         degree: 12,
         code_bytes: Some(3),
@@ -126,6 +135,21 @@ fn recall_is_measured_anew_once_rows_have_changed() {
     writer.merge(true, &NoProgress).unwrap();
     assert_eq!(writer.changes().unwrap().changed_rows, 0);
     assert_ne!(writer.index().version().manifest.calibration, first);
+}
+
+#[test]
+fn recall_is_measured_anew_whenever_most_rows_get_other_clusters() {
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(5));
+    let clustered = (Preset::Pageway, Some("clustered"));
+    let writer = built_as(dir.path(), &mut model, clustered);
+    let first = writer.index().version().manifest.calibration.clone();
+    put(&writer, &rows(&mut model, 100, true));
+    let version = writer.index().version();
+    assert!(version.manifest.calibration == first && version.segments.len() == 2);
+    assert!(!is_calibrated_by(&version, 100));
+    writer.merge(true, &NoProgress).unwrap();
+    let version = writer.index().version();
+    assert_ne!(version.manifest.calibration, first);
 }
 
 #[test]
