@@ -248,7 +248,7 @@ impl Earlier {
         let surely = told.missed + SURE * told.error;
         self.settle(
             is_short,
-            |own| own.compare(place, options, &told),
+            |own| own.compare(place, options, (&told, is_short)),
             |own| own.shorten(place, options, surely),
         );
     }

@@ -150,15 +150,20 @@ impl Lengthening {
         }
     }
 
-    /// Takes in what a comparison told.
+    /// Whether a sample misses too much. Of lists that grow on the same sample the first that seem
+    /// to do are lucky ones, so those have to be sure.
+    fn misses_too_much(&self, told: &Comparison) -> bool {
+        let luck = if self.has_grown() { told.error } else { 0.0 };
+        told.missed + luck > self.allowed
+    }
+
+    /// Takes in what a comparison told, with lists that are too short or not.
     pub(super) fn compare(
         &mut self,
         (version, queries): (&Version, &Queries<'_>),
         options: &SearchOptions,
-        told: &Comparison,
+        (told, is_short): (&Comparison, bool),
     ) -> Compared {
-        self.allow(version, options, (told.missed, told.list_size));
-        let is_short = told.missed > self.allowed;
         let least = if is_short { GROWTH } else { 1.0 };
         if told.scanned <= told.walked * f64::from(least) {
             self.lists = SampledLists::Exhaustive;
@@ -212,6 +217,11 @@ impl Lengthening {
             self.lists = SampledLists::Calibrated(Misses::Times(fewer));
             self.times = fewer * GROWTH;
         }
+    }
+
+    /// Whether lists are others than the usual ones.
+    fn has_grown(&self) -> bool {
+        self.lists != SampledLists::USUAL
     }
 
     /// The next lists: those of the calibration for more misses, then of one size, then none;
@@ -362,7 +372,9 @@ impl Index {
                 walked: version.walk_cost(&last),
                 scanned,
             };
-            match own.compare(place, options, &told) {
+            own.allow(version, options, (missed, told.list_size));
+            let is_short = own.misses_too_much(&told);
+            match own.compare(place, options, (&told, is_short)) {
                 Compared::Longer => {
                     last = search(own.lists)?.0;
                     closest.0.add_costs(&last);
@@ -380,9 +392,10 @@ impl Index {
         }
     }
 
-    /// Lists as short as a sample that was told this surely allows. Where it was compared with all
-    /// vectors they are tried on it; what is left is half of the way, since a list to compare with
-    /// misses some itself.
+    /// Lists as short as a sample that was told this surely allows. Those that have grown stay: the
+    /// ones before them missed too much. Where the sample was compared with all vectors they are
+    /// tried on it; what is left is half of the way, since a list to compare with misses some
+    /// itself.
     fn shortened(
         &self,
         place: (&Version, &Queries<'_>),
@@ -390,6 +403,9 @@ impl Index {
         (mut own, told): (Lengthening, Comparison),
         (closest, watch): (&mut Searched, Watch<'_>),
     ) -> Result<SampledLists> {
+        if own.has_grown() {
+            return Ok(own.lists);
+        }
         let (may, surely) = (own.allowed, told.missed + SURE * told.error);
         if own.reference == SampledLists::Exhaustive {
             let mut shorter = own;
@@ -577,5 +593,23 @@ mod tests {
         // Estimates of one row may differ.
         assert_eq!(share(&[(1, 0.5), (2, 1.0), (3, 1.0), (4, 2.1)]), Some(0.0));
         assert_eq!(share_missed(closest.into_iter(), &[]), None);
+    }
+
+    #[test]
+    fn lists_that_have_grown_have_to_be_sure_to_find_enough() {
+        let asked = SearchOptions::nearest(10).with_effort(Effort::Recall(0.9));
+        let mut own = Lengthening::of(&asked);
+        let told = |missed| Comparison {
+            missed,
+            error: 0.02,
+            list_size: 20,
+            walked: 1.0,
+            scanned: 100.0,
+        };
+        let short =
+            |own: Lengthening| [0.07, 0.08, 0.11].map(|all| own.misses_too_much(&told(all)));
+        assert_eq!(short(own), [false, false, true]);
+        own.lists = SampledLists::Calibrated(Misses::Times(2.0));
+        assert_eq!(short(own), [false, true, true]);
     }
 }
