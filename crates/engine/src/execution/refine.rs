@@ -169,6 +169,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         // is read or its vector, and a second page where the fine code does not do.
         let passes_sure = !tolerance.is_any() && self.parts.vectors.is_coded();
         let passes_open = passes_sure && self.fine_codes_cost_more(keys);
+        let unread = self.unread_times();
         let scratch = &mut *self.scratch;
         let mut at = 0;
         keys.retain(|key| {
@@ -183,13 +184,17 @@ impl<C: PageCodec> Traversal<'_, C> {
             let distance = self.parts.possible(key_distance(*key));
             let is_admitted = tolerance.admits(distance, error);
             let known = || self.parts.identities.as_ref().map(|all| all.of(node));
+            let mut told = error;
             let identity = match scratch.bounds.verdict(number) {
                 Verdict::Out => return false,
                 Verdict::In if is_admitted => known(),
                 Verdict::In if passes_sure => Some((u32::MAX, u64::MAX)),
                 // It may turn out to be one for sure, and no vector is read of it then.
                 Verdict::Open if passes_open && is_admitted => known(),
-                Verdict::Open if passes_open => Some((u32::MAX, u64::MAX)),
+                Verdict::Open if passes_open => {
+                    told *= unread;
+                    Some((u32::MAX, u64::MAX))
+                }
                 Verdict::In | Verdict::Open => None,
             };
             let Some((row, user_id)) = identity else {
@@ -200,9 +205,21 @@ impl<C: PageCodec> Traversal<'_, C> {
                 row,
                 user_id,
             };
-            scratch.ranking.insert(node, (distance, error), &known);
+            scratch.ranking.insert(node, (distance, told), &known);
             false
         });
+    }
+
+    /// Times the error of its first code that what goes without a fine one is taken to be off. Of
+    /// those of one segment that seem near by short codes some are not: beside fine codes of
+    /// another they would leave out what is nearer.
+    fn unread_times(&self) -> f32 {
+        let width = self.deviations().unwrap_or(FAR_DEVIATIONS);
+        if self.scratch.shape.among.segments > 1 {
+            (FAR_DEVIATIONS / width).max(1.0)
+        } else {
+            1.0
+        }
     }
 
     /// Whether the fine codes of what is undecided lie on more pages, with the vectors of the
