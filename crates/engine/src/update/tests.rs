@@ -18,3 +18,4 @@ mod redesign;
 mod repair;
 mod rewrite;
 mod small;
+mod unread;
