@@ -465,7 +465,9 @@ fn queries_that_miss_more_than_rows_have_longer_lists() {
     let (together, list_size) = recall(&open(), &between, 10, 0.9);
     let at_first = mean(&at_first);
     assert!(together > at_first + 0.05, "{at_first} {together}");
-    assert!(list_size < rows as u32 / 4, "{list_size}");
+    // All vectors are compared where lists that surely find enough would cost as much.
+    let is_short = list_size < rows as u32 / 4;
+    assert!(is_short || together > 0.999, "{list_size} {together}");
     let index = open();
     let later: Vec<f64> = few
         .iter()
