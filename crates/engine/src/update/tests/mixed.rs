@@ -29,7 +29,7 @@ fn rows(model: &mut Model, count: u32) -> Vec<Vec<f32>> {
     (0..count).map(row).collect()
 }
 
-fn bytes_of(rows: &[Vec<f32>]) -> Vec<u8> {
+pub(super) fn bytes_of(rows: &[Vec<f32>]) -> Vec<u8> {
     rows.iter()
         .flatten()
         .flat_map(|own| own.to_le_bytes())

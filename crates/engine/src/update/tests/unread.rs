@@ -2,6 +2,7 @@
 
 use pageway_types::{ElementType, Metric, NoProgress, VectorShape};
 
+use super::mixed::bytes_of;
 use super::model::Model;
 use crate::Index;
 use crate::memory::MemoryWish;
@@ -19,11 +20,6 @@ fn rows(model: &mut Model, count: u32) -> Vec<Vec<f32>> {
     let mut value = || model.below(10_000) as f32 / 10_000.0;
     let mut row = |_| (0..SHAPE.dimension).map(|_| value()).collect();
     (0..count).map(&mut row).collect()
-}
-
-fn bytes_of(rows: &[Vec<f32>]) -> Vec<u8> {
-    let values = rows.iter().flatten();
-    values.flat_map(|own| own.to_le_bytes()).collect()
 }
 
 /// Rows among the nearest of all that are found of as many queries.
