@@ -14,7 +14,7 @@
 
 use std::time::Instant;
 
-use pageway_graph::{ClusterSpec, Clusters, VectorSet, clusters};
+use pageway_graph::{ClusterSpec, Clusters, Paging, VectorSet, clusters};
 use pageway_kernels::KernelSet;
 use pageway_types::{ElementType, Guide, NoProgress, VectorShape};
 
@@ -38,7 +38,7 @@ fn main() {
         seed: 42,
     };
     let start = Instant::now();
-    let found = clusters(&set, &spec, &pool.unwrap(), &NoProgress).unwrap();
+    let found = clusters(&set, (&spec, Paging::whole(4)), &pool.unwrap(), &NoProgress).unwrap();
     let seconds = start.elapsed().as_secs_f64();
     let (count, groups) = (found.starts.len() - 1, found.groups.len() - 1);
     println!("{count} clusters in {groups} groups, found in {seconds:.2} s");

@@ -55,7 +55,7 @@ pub use partition::{
 };
 pub use pipnn::{Joined, PiPnn, PiPnnSpec, pipnn, pipnn_bytes};
 pub use placement::{
-    Placement, PlacementSpec, overlap_ratio, place, place_clustered, placement_bytes,
+    Paging, Placement, PlacementSpec, overlap_ratio, place, place_clustered, placement_bytes,
 };
 pub use prune::{PruneSpec, Pruner};
 pub use routing::{HashBuild, HashSpec, HashTable, fixed_entries, fixed_entries_bytes};

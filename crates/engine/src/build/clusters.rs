@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pageway_graph::{Clusters, VectorSet, clusters};
+use pageway_graph::{Clusters, Paging, VectorSet, clusters};
 use pageway_types::Metric;
 
 use super::order::NodeOrder;
@@ -52,7 +52,8 @@ impl Pipeline<'_> {
             kernels,
             max_norm,
         )?;
-        let found = clusters(&set, &spec, self.pool, self.progress)?;
+        let paging = Paging::whole(self.plan.nodes_per_page());
+        let found = clusters(&set, (&spec, paging), self.pool, self.progress)?;
         let table = table_of(&found, shape)?;
         let order = NodeOrder::placed(found.order);
         Ok(Some(BuiltClusters { order, table }))

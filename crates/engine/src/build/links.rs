@@ -209,8 +209,7 @@ impl Pipeline<'_> {
 
     /// Overlap ratio OR(G) of the order.
     pub(super) fn overlap(&self, linked: &Linked<'_>, order: &NodeOrder) -> Result<Option<f64>> {
-        let nodes = self.plan.node_count;
-        let nodes_per_page = resolve::codec(&self.plan.spec, nodes)?.map().nodes_per_page;
+        let nodes_per_page = self.plan.nodes_per_page();
         let all: Vec<NodeId>;
         let whole = match &linked.lists {
             Lists::Whole(whole) => whole,
@@ -220,7 +219,7 @@ impl Pipeline<'_> {
         let rows = match order {
             NodeOrder::Placed { rows, .. } => rows,
             NodeOrder::Rows | NodeOrder::Ordered(_) => {
-                all = (0..nodes).map(NodeId).collect();
+                all = (0..self.plan.node_count).map(NodeId).collect();
                 &all
             }
         };

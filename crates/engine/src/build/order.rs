@@ -124,6 +124,7 @@ pub(super) fn placement(spec: &IndexSpec) -> Option<Placement> {
         PlacementSpec::Bns { rounds, gain } => Placement::Bns { rounds, gain },
         PlacementSpec::Grouped { hops } => Placement::Grouped { hops },
         PlacementSpec::Clustered => Placement::Clustered,
+        PlacementSpec::Nearest => Placement::Nearest,
     })
 }
 

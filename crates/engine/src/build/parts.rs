@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pageway_graph::{
-    ClusterCount, ClusterSpec, Clusters, Partition, PartitionSpec, Placement, VectorSet,
+    ClusterCount, ClusterSpec, Clusters, Paging, Partition, PartitionSpec, Placement, VectorSet,
     clusters_bytes, place_clustered, placement_bytes, plan, some_clusters,
 };
 use pageway_types::{Metric, NodeId, Progress, VectorShape};
@@ -299,7 +299,9 @@ impl PartBuild<'_> {
     /// Finds the clusters of a part, and writes its rows in their order.
     fn cluster(&self, part: &Part, spec: &ClusterSpec, ordering: &mut Ordering) -> Result<()> {
         let first = ordering.out.count();
-        let wanted = (spec, self.share(spec, first..first + part.count as u64));
+        let paging = Paging::whole(self.plan.nodes_per_page()).behind(first);
+        let count = self.share(spec, first..first + part.count as u64);
+        let wanted = (spec, count, paging);
         let Loaded { rows, identities } = self.load(part, Loaded::default())?;
         let (rows, longest) = clip(Cow::Owned(rows), self.shape())?;
         let max_norm = longest.map_or(self.max_norm, |longest| longest * CLIPPED);
@@ -325,8 +327,7 @@ impl PartBuild<'_> {
     /// Places the rows of a part and those that were left before, and writes those of full pages.
     fn place(&self, part: &Part, ordering: &mut Ordering) -> Result<()> {
         let part = self.load(part, std::mem::take(&mut ordering.rest))?;
-        let nodes = self.plan.node_count;
-        let per_page = resolve::codec(&self.plan.spec, nodes)?.map().nodes_per_page;
+        let per_page = self.plan.nodes_per_page();
         let set = self.set(&part.rows, self.max_norm)?;
         let seed = self.plan.spec.seed;
         let order = place_clustered(&set, (per_page, seed), self.pool, self.progress)?;

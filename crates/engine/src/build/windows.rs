@@ -91,9 +91,18 @@ impl BuildPlan {
         (low as u32 / per_page * per_page).max(per_page)
     }
 
-    /// Nodes that share a page; 1 for a spec that has none.
+    /// Nodes that a placement puts together: those whose vectors share a page where it puts near
+    /// vectors together, else those whose lists do. 1 for a spec that has no pages.
     pub(super) fn nodes_per_page(&self) -> u32 {
-        resolve::codec(&self.spec, self.node_count).map_or(1, |codec| codec.map().nodes_per_page)
+        let Ok(codec) = resolve::codec(&self.spec, self.node_count) else {
+            return 1;
+        };
+        let map = codec.map();
+        if self.spec.layout.placement.is_by_vectors() && map.vectors_per_page > 0 {
+            map.vectors_per_page
+        } else {
+            map.nodes_per_page
+        }
     }
 }
 

@@ -149,7 +149,7 @@ fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
         },
         layout: LayoutSpec {
             codec: CodecSpec::Split,
-            placement: PlacementSpec::Clustered,
+            placement: PlacementSpec::Nearest,
             ..base.layout
         },
         cache: CacheSpec {
@@ -188,6 +188,7 @@ fn clustered(shape: Shape, sizes: &Sizes) -> IndexSpec {
         },
         layout: LayoutSpec {
             codec,
+            placement: PlacementSpec::Clustered,
             ..base.layout
         },
         cache: CacheSpec {

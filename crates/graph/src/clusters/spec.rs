@@ -8,6 +8,7 @@ use super::directory::{Directory, Finder, Kernels};
 use super::lloyd::{Source, group, group_count};
 use crate::error::GraphError;
 use crate::linking::{Workers, check};
+use crate::placement::{Paging, arrange, arrange_bytes};
 use crate::routing::sample_nodes;
 use crate::vectors::VectorSet;
 
@@ -49,7 +50,7 @@ pub struct ClusterCount {
 /// Nodes in clusters, clusters in groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clusters {
-    /// The nodes, cluster by cluster; within a cluster near ones beside each other.
+    /// The nodes, cluster by cluster; within a cluster the nearest of each on its page.
     pub order: Vec<NodeId>,
     /// Where each cluster begins in `order`, and the number of nodes.
     pub starts: Vec<u32>,
@@ -61,7 +62,7 @@ pub struct Clusters {
     pub group_centroids: Vec<f32>,
 }
 
-/// Finds the clusters of `vectors`.
+/// Finds the clusters of `vectors`, whose order is cut into pages by `paging`.
 ///
 /// k-means with [`ClusterSpec::clusters`] centroids: four rounds on 16 nodes of each, one on all.
 /// About `8 * sqrt(clusters)` multiply-adds per component, node and round, in products of matrices.
@@ -71,7 +72,7 @@ pub struct Clusters {
 /// When a parameter is out of range, there is no vector, memory is refused, or `progress` cancels.
 pub fn clusters(
     vectors: &VectorSet<'_>,
-    spec: &ClusterSpec,
+    (spec, paging): (&ClusterSpec, Paging),
     pool: &rayon::ThreadPool,
     progress: &dyn Progress,
 ) -> Result<Clusters, GraphError> {
@@ -79,16 +80,17 @@ pub fn clusters(
         clusters: spec.clusters(vectors.count()),
         groups: spec.groups(vectors.count()),
     };
-    some_clusters(vectors, (spec, count), pool, progress)
+    some_clusters(vectors, (spec, count, paging), pool, progress)
 }
 
-/// As [`clusters`], but as many as are wanted: for some of the vectors of a larger set.
+/// As [`clusters`], but as many as are wanted: for some of the vectors of a larger set, which may
+/// begin within a page.
 ///
 /// # Errors
 /// As [`clusters`]; when a count is out of range.
 pub fn some_clusters(
     vectors: &VectorSet<'_>,
-    (spec, count): (&ClusterSpec, ClusterCount),
+    (spec, count, paging): (&ClusterSpec, ClusterCount, Paging),
     pool: &rayon::ThreadPool,
     progress: &dyn Progress,
 ) -> Result<Clusters, GraphError> {
@@ -113,6 +115,7 @@ pub fn some_clusters(
                 products: vectors.products(),
                 near: vectors.near(),
             },
+            paging,
             progress,
         };
         search.run(count, spec.seed)
@@ -133,18 +136,21 @@ pub fn clusters_bytes(
     let (clusters, groups) = (spec.clusters(nodes) as usize, spec.groups(nodes) as usize);
     let centroids = (3 * (clusters + groups) * dimension * size_of::<f32>()) as u64;
     let finder = Finder::bytes(clusters, dimension);
+    let arranging = threads as u64 * arrange_bytes();
     // Owners, order twice over, and where clusters begin.
     let sorted = 4 * size_of::<u32>() as u64 * (count + clusters as u64);
     centroids
         + Directory::bytes(clusters, groups, dimension)
         + Workers::<Finder>::bytes(threads, finder)
         + sorted
+        + arranging
 }
 
 /// A search for clusters.
 struct Search<'s> {
     vectors: &'s VectorSet<'s>,
     kernels: Kernels,
+    paging: Paging,
     progress: &'s dyn Progress,
 }
 
@@ -228,7 +234,7 @@ impl Search<'_> {
             groups: groups.starts,
             group_centroids: self.without_lift(&tops),
         };
-        self.arrange(&mut clusters);
+        self.arrange(&mut clusters)?;
         Ok(clusters)
     }
 
@@ -241,17 +247,22 @@ impl Search<'_> {
             .collect()
     }
 
-    /// Orders each cluster along the line through two far members, so that near ones share a page.
-    fn arrange(&self, clusters: &mut Clusters) {
+    /// Orders each cluster along the line through two far members, and then so that the nearest
+    /// share a page.
+    fn arrange(&self, clusters: &mut Clusters) -> Result<(), GraphError> {
         let mut rest = clusters.order.as_mut_slice();
         let mut pieces = Vec::with_capacity(clusters.starts.len());
         for pair in clusters.starts.windows(2) {
             let length = pair.iter().rev().copied().reduce(|end, start| end - start);
             let (piece, behind) = rest.split_at_mut(length.unwrap_or(0) as usize);
-            pieces.push(piece);
+            pieces.push((pair.first().copied().unwrap_or(0), piece));
             rest = behind;
         }
-        pieces.into_par_iter().for_each(|piece| self.align(piece));
+        pieces.into_par_iter().try_for_each(|(start, piece)| {
+            self.progress.check()?;
+            self.align(piece);
+            arrange(self.vectors, piece, self.paging.behind(start.into()))
+        })
     }
 
     fn align(&self, nodes: &mut [NodeId]) {

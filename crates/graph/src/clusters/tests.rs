@@ -1,10 +1,17 @@
 use super::*;
+use crate::placement::Paging;
 use crate::testing::{Rows, clustered, pool};
 use pageway_types::{Guide, NoProgress};
 
 fn found(rows: &Rows, metric: Guide, members: u32, threads: usize) -> Clusters {
     let spec = ClusterSpec { members, seed: 3 };
-    clusters(&rows.set(metric), &spec, &pool(threads), &NoProgress).expect("clusters")
+    clusters(
+        &rows.set(metric),
+        (&spec, Paging::whole(4)),
+        &pool(threads),
+        &NoProgress,
+    )
+    .expect("clusters")
 }
 
 fn is_partition(clusters: &Clusters, count: u32) {
@@ -81,7 +88,12 @@ fn copies_and_tiny_sets_are_no_trouble() {
         members: 0,
         seed: 0,
     };
-    let outcome = clusters(&rows.set(Guide::L2), &spec, &pool(1), &NoProgress);
+    let outcome = clusters(
+        &rows.set(Guide::L2),
+        (&spec, Paging::whole(4)),
+        &pool(1),
+        &NoProgress,
+    );
     assert!(outcome.is_err());
     assert_eq!(found(&rows, Guide::L2, 3, 1).order.len(), 3);
 }

@@ -22,6 +22,7 @@ use super::links::Links;
 use super::overlap::inner_edges;
 use super::packing;
 use super::pages::{NOWHERE, Pages};
+use super::paging::Paging;
 use crate::error::{GraphError, try_filled, try_reserved};
 use crate::graph::Graph;
 
@@ -53,7 +54,7 @@ pub(super) fn bytes(count: u64, max_degree: u32) -> u64 {
     let rounds = Pages::bytes(count)
         .saturating_mul(2)
         .saturating_add(count.saturating_mul(rows as u64));
-    let batch = (NODES_PER_BATCH * size_of::<Proposal>()) as u64;
+    let batch = count.min(NODES_PER_BATCH as u64) * size_of::<Proposal>() as u64;
     Links::bytes(count, max_degree)
         .saturating_add(rounds.max(packing::bytes(count)))
         .saturating_add(batch)
@@ -62,12 +63,12 @@ pub(super) fn bytes(count: u64, max_degree: u32) -> u64 {
 /// Puts every node on a page, in the pool of the caller.
 pub(super) fn shuffle(
     graph: &Graph,
-    per_page: u32,
+    paging: Paging,
     stop: Stop,
     progress: &dyn Progress,
 ) -> Result<Pages, GraphError> {
     let links = Links::new(graph, progress)?;
-    let held = packing::pack(&links, per_page, progress)?;
+    let held = packing::pack(&links, paging, progress)?;
     let mut shuffle = Shuffle::new(&links, held, progress)?;
     let mut inner = inner_edges(graph, shuffle.held.page_of());
     for _ in 0..stop.rounds {
@@ -114,11 +115,11 @@ impl<'s> Shuffle<'s> {
         Ok(Self {
             links,
             progress,
-            next: Pages::new(count, held.per_page())?,
+            next: Pages::new(count, held.paging())?,
             held,
             proposals: try_filled(count as usize, nowhere, "proposals")?,
             turn: try_reserved(count as usize, "nodes that propose")?,
-            batch: try_reserved(NODES_PER_BATCH, "batch of proposals")?,
+            batch: try_reserved(NODES_PER_BATCH.min(count as usize), "batch of proposals")?,
         })
     }
 
@@ -259,7 +260,7 @@ mod tests {
     }
 
     fn pages(page_of: [u32; 6]) -> Pages {
-        let mut pages = Pages::new(6, 2).expect("memory");
+        let mut pages = Pages::new(6, Paging::whole(2)).expect("memory");
         for (node, page) in (0..).map(NodeId).zip(page_of) {
             pages.put(node, page);
         }
@@ -270,7 +271,7 @@ mod tests {
     fn a_node_wants_the_page_with_most_edges_that_has_room() {
         let graph = star();
         let links = Links::new(&graph, &NoProgress).expect("not cancelled");
-        let mut room = Pages::new(6, 2).expect("memory");
+        let mut room = Pages::new(6, Paging::whole(2)).expect("memory");
         let want = |held: &Pages, room: &Pages| {
             let best = best_page(&links, NodeId(0), (held, room), &mut Vec::new());
             (best.edges, best.page)
@@ -307,7 +308,7 @@ mod tests {
         let lists = lists.iter().map(Vec::as_slice);
         let graph = Graph::from_lists(lists, 2, NodeId(0)).expect("a graph");
         let links = Links::new(&graph, &NoProgress).expect("not cancelled");
-        let mut held = Pages::new(8, 3).expect("memory");
+        let mut held = Pages::new(8, Paging::whole(3)).expect("memory");
         for (node, page) in (0..).map(NodeId).zip([0, 0, 1, 1, 1, 0, 2, 2]) {
             held.put(node, page);
         }

@@ -12,7 +12,7 @@
 //! How good an order is for a graph is its overlap ratio: the share of a page that a member finds
 //! among its own neighbours ([`overlap_ratio`]). BNP, BNF and BNS raise it and look at nothing but
 //! edges (Wang et al., "Starling", SIGMOD 2024, section 4). `Grouped` (Kang et al., "PageANN",
-//! 2025, Algorithm 1) and `Clustered` put near vectors together and take distances.
+//! 2025, Algorithm 1), `Clustered` and `Nearest` put near vectors together and take distances.
 //!
 //! Invariants:
 //! * Every placement is a permutation, and every page but the last is full.
@@ -24,10 +24,12 @@ mod bisection;
 mod frequency;
 mod grouping;
 mod links;
+mod nearest;
 mod overlap;
 mod packing;
 mod padding;
 mod pages;
+mod paging;
 mod place;
 mod score;
 mod spec;
@@ -35,6 +37,8 @@ mod swap;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use nearest::{arrange, arrange_bytes};
 pub use overlap::overlap_ratio;
+pub use paging::Paging;
 pub use place::{place, place_clustered, placement_bytes};
 pub use spec::{Placement, PlacementSpec};

@@ -15,6 +15,7 @@ use pageway_types::{NodeId, Progress};
 
 use super::links::Links;
 use super::pages::Pages;
+use super::paging::Paging;
 use crate::error::{GraphError, try_filled, try_reserved};
 
 struct Packing<'p> {
@@ -39,7 +40,7 @@ pub(super) fn bytes(count: u64) -> u64 {
 /// Puts every node on a page.
 pub(super) fn pack(
     links: &Links<'_>,
-    per_page: u32,
+    paging: Paging,
     progress: &dyn Progress,
 ) -> Result<Pages, GraphError> {
     let graph = links.graph();
@@ -49,7 +50,7 @@ pub(super) fn pack(
     free.extend((0..count).map(|node| graph.neighbors(NodeId(node)).len() as u32));
     let mut packing = Packing {
         links,
-        pages: Pages::new(count, per_page)?,
+        pages: Pages::new(count, paging)?,
         weight: try_filled(count as usize, 0, "edges to the open page")?,
         free,
         rim: try_reserved(count as usize, "rim of the open page")?,
@@ -139,7 +140,7 @@ mod tests {
         let lists = lists.iter().map(Vec::as_slice);
         let graph = Graph::from_lists(lists, 3, NodeId(0)).expect("a graph");
         let links = Links::new(&graph, &NoProgress).expect("not cancelled");
-        let pages = pack(&links, 3, &NoProgress).expect("not cancelled");
+        let pages = pack(&links, Paging::whole(3), &NoProgress).expect("not cancelled");
         assert_eq!(pages.page_of(), [0, 1, 0, 1, 0, 1]);
     }
 
@@ -148,7 +149,7 @@ mod tests {
         let lists: [&[NodeId]; 5] = [&[], &[NodeId(4)], &[], &[], &[NodeId(1)]];
         let graph = Graph::from_lists(lists.into_iter(), 1, NodeId(0)).expect("a graph");
         let links = Links::new(&graph, &NoProgress).expect("not cancelled");
-        let pages = pack(&links, 2, &NoProgress).expect("not cancelled");
+        let pages = pack(&links, Paging::whole(2), &NoProgress).expect("not cancelled");
         assert_eq!(pages.page_of(), [0, 0, 1, 2, 1]);
     }
 }

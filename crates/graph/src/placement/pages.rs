@@ -1,7 +1,7 @@
 //! Pages while they are being filled.
 //!
-//! Room is exact: the last page has room for the rest of the nodes only. So when every node has
-//! its page, every page but the last is full.
+//! Room is exact: the first page has room for what is not taken, and the last for the rest of the
+//! nodes only. So when every node has its page, all others are full.
 #![expect(
     clippy::indexing_slicing,
     reason = "nodes and pages are counted by this structure; a slip must stop"
@@ -9,6 +9,7 @@
 
 use pageway_types::NodeId;
 
+use super::paging::Paging;
 use crate::error::{GraphError, try_filled, try_reserved};
 
 /// The page of a node that has none yet.
@@ -18,17 +19,17 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 pub(super) struct Pages {
     page_of: Vec<u32>,
     room: Vec<u32>,
-    per_page: u32,
+    paging: Paging,
 }
 
 impl Pages {
-    /// Empty pages for `count` nodes, both numbers at least 1.
-    pub(super) fn new(count: u32, per_page: u32) -> Result<Self, GraphError> {
-        let page_count = count.div_ceil(per_page) as usize;
+    /// Empty pages for `count` nodes, at least 1.
+    pub(super) fn new(count: u32, paging: Paging) -> Result<Self, GraphError> {
+        let page_count = paging.pages(count) as usize;
         let mut pages = Self {
             page_of: try_filled(count as usize, NOWHERE, "page of each node")?,
-            room: try_filled(page_count, per_page, "room of each page")?,
-            per_page,
+            room: try_filled(page_count, 0, "room of each page")?,
+            paging,
         };
         pages.clear();
         Ok(pages)
@@ -36,7 +37,8 @@ impl Pages {
 
     /// Bytes that `new` takes at most, with at least two nodes per page.
     pub(super) fn bytes(count: u64) -> u64 {
-        let pages = count.div_ceil(2);
+        // With two nodes to a page, and one before the first.
+        let pages = count.div_ceil(2) + 1;
         count
             .saturating_add(pages)
             .saturating_mul(size_of::<u32>() as u64)
@@ -45,10 +47,9 @@ impl Pages {
     /// Takes every node off its page.
     pub(super) fn clear(&mut self) {
         self.page_of.fill(NOWHERE);
-        self.room.fill(self.per_page);
-        let rest = self.page_of.len() as u32 % self.per_page;
-        if let Some(last) = self.room.last_mut().filter(|_| rest > 0) {
-            *last = rest;
+        let (paging, count) = (self.paging, self.page_of.len());
+        for (page, room) in (0..).zip(&mut self.room) {
+            *room = paging.places(page, count).len() as u32;
         }
     }
 
@@ -62,9 +63,9 @@ impl Pages {
         self.room[page as usize] > 0
     }
 
-    /// Nodes of a full page.
-    pub(super) const fn per_page(&self) -> u32 {
-        self.per_page
+    /// How nodes are cut into these pages.
+    pub(super) const fn paging(&self) -> Paging {
+        self.paging
     }
 
     /// Number of pages.
@@ -91,7 +92,8 @@ impl Pages {
         taken.fill(0);
         for (node, &page) in (0..).map(NodeId).zip(&self.page_of) {
             let slot = &mut taken[page as usize];
-            order[page as usize * self.per_page as usize + *slot as usize] = node;
+            let places = self.paging.places(page, self.page_of.len());
+            order[places.start + *slot as usize] = node;
             *slot += 1;
         }
         Ok(order)
@@ -161,7 +163,7 @@ mod tests {
     #[test]
     fn the_last_page_has_room_for_the_rest() {
         for (count, rest) in [(7, 1), (8, 2), (9, 3)] {
-            let mut pages = Pages::new(count, 3).expect("memory");
+            let mut pages = Pages::new(count, Paging::whole(3)).expect("memory");
             for node in 0..rest {
                 assert!(pages.has_room(2));
                 pages.put(NodeId(node), 2);
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_order_follows_the_pages() {
-        let mut pages = Pages::new(5, 2).expect("memory");
+        let mut pages = Pages::new(5, Paging::whole(2)).expect("memory");
         for (node, page) in [(4, 0), (3, 1), (0, 1), (2, 0), (1, 2)] {
             pages.put(NodeId(node), page);
         }

@@ -3,8 +3,9 @@
 use pageway_types::{NodeId, Progress};
 
 use super::frequency::{self, Stop};
+use super::paging::Paging;
 use super::spec::{Placement, PlacementSpec};
-use super::{bisection, grouping, padding, swap};
+use super::{bisection, grouping, nearest, padding, swap};
 use crate::error::{GraphError, try_reserved};
 use crate::graph::Graph;
 use crate::vectors::VectorSet;
@@ -39,20 +40,22 @@ pub fn place(
     if per_page == 1 || per_page >= graph.count() {
         return by_id(graph.count());
     }
+    let paging = Paging::whole(per_page);
     pool.install(|| match spec.placement {
         Placement::Bnp => padding::pad(graph, per_page, progress),
         Placement::Bnf { rounds, gain } => {
             let stop = Stop { rounds, gain };
-            frequency::shuffle(graph, per_page, stop, progress)?.into_order()
+            frequency::shuffle(graph, paging, stop, progress)?.into_order()
         }
         Placement::Bns { rounds, gain } => {
             let stop = Stop { rounds, gain };
-            swap::swap(graph, per_page, stop, progress)
+            swap::swap(graph, paging, stop, progress)
         }
         Placement::Grouped { hops } => {
             grouping::group(graph, (vectors, guests), per_page, hops, progress)
         }
         Placement::Clustered => bisection::cluster(vectors, per_page, spec.seed, progress),
+        Placement::Nearest => nearest::place(graph, vectors, (per_page, spec.seed), progress),
     })
 }
 
@@ -87,6 +90,7 @@ pub fn placement_bytes(count: u64, placement: Placement, max_degree: u32) -> u64
         Placement::Bns { .. } => swap::bytes(count, max_degree),
         Placement::Grouped { .. } => grouping::bytes(count),
         Placement::Clustered => bisection::bytes(count),
+        Placement::Nearest => nearest::bytes(count),
     }
 }
 

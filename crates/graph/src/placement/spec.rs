@@ -28,6 +28,9 @@ pub enum Placement {
     },
     /// Cells of equal size: the set is cut in two until a piece fits a page. Looks at vectors only.
     Clustered,
+    /// From the order of `Clustered`, nodes change places while that brings the nearest of their
+    /// neighbours onto their page.
+    Nearest,
 }
 
 /// How to place nodes.
@@ -37,7 +40,7 @@ pub struct PlacementSpec {
     pub placement: Placement,
     /// Nodes of a page, at least 1.
     pub nodes_per_page: u32,
-    /// Seed of the samples that `Clustered` draws; the other methods draw none.
+    /// Seed of the samples that `Clustered` and `Nearest` draw; the other methods draw none.
     pub seed: u64,
 }
 
@@ -58,7 +61,8 @@ impl PlacementSpec {
             | Placement::Bnf { .. }
             | Placement::Bns { .. }
             | Placement::Grouped { .. }
-            | Placement::Clustered => Ok(()),
+            | Placement::Clustered
+            | Placement::Nearest => Ok(()),
         }
     }
 }

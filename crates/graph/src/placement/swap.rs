@@ -21,6 +21,7 @@ use pageway_types::{Cancelled, NodeId, Progress};
 use rayon::prelude::*;
 
 use super::frequency::{self, Stop};
+use super::paging::Paging;
 use crate::error::{GraphError, try_filled};
 use crate::graph::Graph;
 
@@ -39,8 +40,8 @@ type Partners = [Option<u32>; PARTNERS];
 /// Bytes that `swap` holds beside some KiB per thread, its result included.
 pub(super) fn bytes(count: u64, max_degree: u32) -> u64 {
     let rows = (size_of::<NodeId>() + size_of::<u32>()) as u64;
-    let pages = count.div_ceil(2).saturating_mul(size_of::<u32>() as u64);
-    let batch = (PAGES_PER_BATCH * size_of::<Partners>()) as u64;
+    let pages = (count.div_ceil(2) + 1).saturating_mul(size_of::<u32>() as u64);
+    let batch = count.min(PAGES_PER_BATCH as u64) * size_of::<Partners>() as u64;
     let sweeping = count.saturating_mul(rows).saturating_add(pages);
     frequency::bytes(count, max_degree).max(sweeping.saturating_add(batch))
 }
@@ -48,12 +49,12 @@ pub(super) fn bytes(count: u64, max_degree: u32) -> u64 {
 /// Orders the nodes of `graph`, in the pool of the caller.
 pub(super) fn swap(
     graph: &Graph,
-    per_page: u32,
+    paging: Paging,
     stop: Stop,
     progress: &dyn Progress,
 ) -> Result<Vec<NodeId>, GraphError> {
-    let order = frequency::shuffle(graph, per_page, stop, progress)?.into_order()?;
-    let mut exchange = Exchange::new(graph, order, per_page as usize)?;
+    let order = frequency::shuffle(graph, paging, stop, progress)?.into_order()?;
+    let mut exchange = Exchange::new(graph, order, paging)?;
     let mut inner = exchange.inner_edges();
     for sweep in 1..=stop.rounds {
         let gained = exchange.sweep(sweep, progress)?;
@@ -87,7 +88,7 @@ struct SwapScratch {
 
 struct Exchange<'e> {
     graph: &'e Graph,
-    per_page: usize,
+    paging: Paging,
     order: Vec<NodeId>,
     /// Where each node stands in `order`.
     position: Vec<u32>,
@@ -96,15 +97,15 @@ struct Exchange<'e> {
 }
 
 impl<'e> Exchange<'e> {
-    fn new(graph: &'e Graph, order: Vec<NodeId>, per_page: usize) -> Result<Self, GraphError> {
+    fn new(graph: &'e Graph, order: Vec<NodeId>, paging: Paging) -> Result<Self, GraphError> {
         let mut position = try_filled(order.len(), 0, "positions of nodes")?;
         for (at, node) in (0..).zip(&order) {
             position[node.index()] = at;
         }
-        let page_count = order.len().div_ceil(per_page);
+        let page_count = paging.pages(order.len() as u32) as usize;
         Ok(Self {
             graph,
-            per_page,
+            paging,
             order,
             position,
             changed: try_filled(page_count, 0, "changes of pages")?,
@@ -112,12 +113,13 @@ impl<'e> Exchange<'e> {
     }
 
     fn inner_edges(&self) -> u64 {
-        let pages = self.order.par_chunks(self.per_page);
-        let inner = |page: &[NodeId]| {
+        let inner = |page: u32| {
+            let page = &self.order[self.slots(page)];
             let lists = page.iter().map(|&node| self.graph.neighbors(node));
             lists.flatten().filter(|other| page.contains(other)).count() as u64
         };
-        pages.map(inner).sum()
+        let pages = (0..self.changed.len() as u32).into_par_iter();
+        pages.with_min_len(PAGES_PER_TASK).map(inner).sum()
     }
 
     /// Tries every page with its partners. Returns the edges that came within pages.
@@ -162,7 +164,8 @@ impl<'e> Exchange<'e> {
     fn partners(&self, page: u32, linked: &mut Vec<u32>) -> Partners {
         let nodes = self.order[self.slots(page)].iter();
         let neighbors = nodes.flat_map(|&node| self.graph.neighbors(node));
-        let pages = neighbors.map(|other| self.position[other.index()] / self.per_page as u32);
+        let pages =
+            neighbors.map(|other| self.paging.page_at(self.position[other.index()] as usize));
         linked.clear();
         linked.extend(pages.filter(|&other| other != page));
         linked.sort_unstable();
@@ -179,8 +182,7 @@ impl<'e> Exchange<'e> {
     }
 
     fn slots(&self, page: u32) -> Range<usize> {
-        let first = page as usize * self.per_page;
-        first..self.order.len().min(first + self.per_page)
+        self.paging.places(page, self.order.len())
     }
 
     /// Swaps nodes of two pages while one swap gains; returns the edges that came within them.
@@ -288,11 +290,11 @@ mod tests {
             let graph = random_graph(11, 5, seed);
             let order: Vec<NodeId> = (0..11).map(NodeId).collect();
             let inner = |order: Vec<NodeId>| {
-                Exchange::new(&graph, order, 4)
+                Exchange::new(&graph, order, Paging::whole(4))
                     .expect("memory")
                     .inner_edges() as i64
             };
-            let exchange = Exchange::new(&graph, order.clone(), 4).expect("memory");
+            let exchange = Exchange::new(&graph, order.clone(), Paging::whole(4)).expect("memory");
             let before = inner(order.clone());
             for (pages, here, there) in [([0, 1], 0..4, 4..8), ([2, 0], 8..11, 0..4)] {
                 let swaps = here.flat_map(|one| there.clone().map(move |other| (one, other)));
@@ -317,7 +319,7 @@ mod tests {
     fn a_sweep_gains_what_it_says() {
         let graph = random_graph(500, 9, 1);
         let order = (0..500).map(NodeId).collect();
-        let mut exchange = Exchange::new(&graph, order, 6).expect("memory");
+        let mut exchange = Exchange::new(&graph, order, Paging::whole(6)).expect("memory");
         for sweep in 1..5 {
             let before = exchange.inner_edges();
             let gained = exchange.sweep(sweep, &NoProgress).expect("not cancelled");
@@ -334,7 +336,7 @@ mod tests {
         let lists = lists.iter().map(Vec::as_slice);
         let graph = Graph::from_lists(lists, 3, NodeId(0)).expect("a graph");
         let order = (0..9).map(NodeId).collect();
-        let exchange = Exchange::new(&graph, order, 2).expect("memory");
+        let exchange = Exchange::new(&graph, order, Paging::whole(2)).expect("memory");
         let partners = exchange.partners(0, &mut Vec::new());
         let partners: Vec<u32> = partners.into_iter().flatten().collect();
         assert_eq!(partners, [2, 3, 1, 4]);

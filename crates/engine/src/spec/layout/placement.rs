@@ -37,10 +37,13 @@ pub enum PlacementSpec {
     },
     /// Balanced clusters of the vectors.
     Clustered,
+    /// The same, but nodes change places while that brings the nearest of their neighbours onto
+    /// their page.
+    Nearest,
 }
 
 /// Which nodes share a page.
-pub const PLACEMENTS: [PlacementSpec; 6] = [
+pub const PLACEMENTS: [PlacementSpec; 7] = [
     PlacementSpec::ById,
     PlacementSpec::Bnp,
     PlacementSpec::Bnf {
@@ -53,6 +56,7 @@ pub const PLACEMENTS: [PlacementSpec; 6] = [
     },
     PlacementSpec::Grouped { hops: 2 },
     PlacementSpec::Clustered,
+    PlacementSpec::Nearest,
 ];
 
 impl PlacementSpec {
@@ -65,6 +69,7 @@ impl PlacementSpec {
             Self::Bns { .. } => "bns",
             Self::Grouped { .. } => "grouped",
             Self::Clustered => "clustered",
+            Self::Nearest => "nearest",
         }
     }
 
@@ -78,6 +83,11 @@ impl PlacementSpec {
         matches!(self, Self::Clustered)
     }
 
+    /// Whether near vectors share a page, as against nodes that name each other.
+    pub const fn is_by_vectors(self) -> bool {
+        matches!(self, Self::Clustered | Self::Nearest)
+    }
+
     pub(in crate::spec) fn validate(&self) -> Checked {
         match *self {
             Self::Bnf { rounds, gain } | Self::Bns { rounds, gain } => {
@@ -85,14 +95,14 @@ impl PlacementSpec {
                 within("gain", gain, 0.0, 1.0)
             }
             Self::Grouped { hops } => within("hops", hops, 1, 8),
-            Self::ById | Self::Bnp | Self::Clustered => Ok(()),
+            Self::ById | Self::Bnp | Self::Clustered | Self::Nearest => Ok(()),
         }
     }
 }
 
 impl Choice for PlacementSpec {
     const ABOUT: &str = "Which nodes share a page: by_id, bnp, bnf[:rounds=8,gain=0.01], \
-                         bns[:rounds=8,gain=0.01], grouped[:hops=2] or clustered";
+                         bns[:rounds=8,gain=0.01], grouped[:hops=2], clustered or nearest";
 
     fn known(_: &Sizes) -> Vec<Self> {
         PLACEMENTS.to_vec()
@@ -127,6 +137,11 @@ impl Choice for PlacementSpec {
             ),
             Self::Clustered => {
                 "A page holds a small cluster of vectors; all clusters are of one size.".to_owned()
+            }
+            Self::Nearest => {
+                "A page holds nodes that are among each other's nearest neighbours; near pages \
+                 follow each other."
+                    .to_owned()
             }
         };
         let cost = if self.is_clustered() {
