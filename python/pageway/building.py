@@ -240,7 +240,7 @@ def build(
     ``codec``              ``packed``, ``inline_codes``, ``replicated`` (lists=4), ``split``,
                            ``page_node`` (min_degree=degree/2)
     ``placement``          ``by_id``, ``bnp``, ``bnf`` and ``bns`` (rounds=8, gain=0.01),
-                           ``grouped`` (hops=2), ``clustered``
+                           ``grouped`` (hops=2), ``clustered``, ``nearest``
     ``lists``              ``plain``, ``packed`` (sorted, in about a third of the bytes)
     ``cache``              a dict of nodes (``none``, ``records``, ``clock``, ``lists``), pages
                            (``none``, ``hot``, ``lru``, ``clock``), selection (``breadth_first``,

@@ -241,7 +241,7 @@ fn what_a_query_notes_of_lists_is_what_searches_with_them_find() {
                 .unwrap();
             let said = f64::from(row.recall - row.lost_by_codes);
             assert!(
-                found.recall > said - 0.01 && found.recall < said + 0.02,
+                found.recall > said - 0.01 && found.recall < said + 0.03,
                 "{preset} {form:?}: {row:?}, by codes {found:?}"
             );
             compared += 1;

@@ -3,6 +3,8 @@
 //! Times were measured on real vectors of bytes and floats, of 128 to 960 components, in
 //! nanoseconds per component or row. An error by half moves a progress bar only a little.
 
+use pageway_graph::Placement;
+
 use super::graph::algorithm;
 use super::order::placement;
 use super::plan::{BuildPlan, GraphPlan};
@@ -35,6 +37,14 @@ const PLACE: StageParts = &[
     ("shuffle pages", 4.0),
     ("swap nodes", 4.0),
     ("group nodes", 4.0),
+];
+const NEAREST: StageParts = &[
+    ("cut into pages", 3.0),
+    ("find the nearest", 3.0),
+    ("match edges", 0.5),
+    ("pack pages", 0.5),
+    ("shuffle pages", 1.0),
+    ("swap nodes", 1.0),
 ];
 const MOVE: StageParts = &[("move nodes", 1.0)];
 const ENCODE: StageParts = &[("encode", 1.0)];
@@ -159,16 +169,22 @@ fn graph(plan: &BuildPlan) -> Vec<(f64, StageParts)> {
 fn placing(plan: &BuildPlan) -> Vec<(f64, StageParts)> {
     let rows = f64::from(plan.node_count) * f64::from(plan.spec.shape.dimension) * 1e-9;
     let mut phases = Vec::new();
-    if placement(&plan.spec).is_some() && plan.parts.is_none() && !plan.has_clusters() {
-        let clustered = plan.spec.layout.placement.is_clustered();
-        phases.push(if clustered {
-            (rows * ORDER_NANOS, PAGES)
-        } else {
-            (10.0 * edges(plan), PLACE)
-        });
+    let own = match placement(&plan.spec) {
+        Some(Placement::Clustered) => Some((rows * ORDER_NANOS, PAGES)),
+        Some(Placement::Nearest) => Some((3.0 * rows * ORDER_NANOS, NEAREST)),
+        Some(
+            Placement::Bnp
+            | Placement::Bnf { .. }
+            | Placement::Bns { .. }
+            | Placement::Grouped { .. },
+        ) => Some((10.0 * edges(plan), PLACE)),
+        None => None,
+    };
+    if plan.parts.is_none() && !plan.has_clusters() {
+        phases.extend(own);
     }
     if plan.graph.window().is_some() {
-        phases.push((10.0 * edges(plan), PLACE));
+        phases.extend(own);
         phases.push((rows * DEAL_NANOS + edges(plan), MOVE));
     }
     phases

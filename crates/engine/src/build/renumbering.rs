@@ -97,7 +97,7 @@ fn lists_by_row(dir: &Path) -> BTreeMap<u32, Vec<u32>> {
     lists
 }
 
-fn placements() -> [PlacementSpec; 5] {
+fn placements() -> [PlacementSpec; 6] {
     let (rounds, gain) = (4, 0.0);
     [
         PlacementSpec::Bnp,
@@ -105,6 +105,7 @@ fn placements() -> [PlacementSpec; 5] {
         PlacementSpec::Bns { rounds, gain },
         PlacementSpec::Grouped { hops: 2 },
         PlacementSpec::Clustered,
+        PlacementSpec::Nearest,
     ]
 }
 

@@ -147,7 +147,7 @@ impl Choice for PlacementSpec {
         let cost = if self.is_clustered() {
             "Nodes are numbered anew, part by part where the build has little memory."
         } else {
-            "Nodes are numbered anew, and the build needs memory for the whole graph."
+            "Nodes are numbered anew, in windows where the build has no memory for the whole graph."
         };
         Words::new(meaning, cost)
     }
