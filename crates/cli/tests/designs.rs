@@ -445,7 +445,7 @@ const REFUSED: [(&str, &[&str]); 18] = [
         "--placement bnx",
         &[
             "--placement bnx",
-            "by_id, bnp, bnf, bns, grouped and clustered",
+            "by_id, bnp, bnf, bns, grouped, clustered and nearest",
         ],
     ),
     (

@@ -338,9 +338,7 @@ fn little_build_memory_makes_an_index_as_good_of_both_forms() {
             assert_eq!(index.description()?.spec.layout.placement, placement);
             Ok::<_, pageway::Error>((report, answers))
         };
-        let least = smallest_that_works(&built("refused", 1, 1).unwrap_err());
-        // Pieces of 1,000 rows, as in the least memory, cost a graph .027 of recall.
-        let memory = if form == "resident" { 2 * least } else { least };
+        let memory = smallest_that_works(&built("refused", 1, 1).unwrap_err());
         let (free, expected) = built("free", 1 << 30, 2).unwrap();
         let (tight, found) = built("tight", memory, 2).unwrap();
         assert_eq!(free.temporary_bytes, 0);
