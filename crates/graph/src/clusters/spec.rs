@@ -108,6 +108,13 @@ pub fn some_clusters(
     )?;
     let within = (1..=count.clusters).contains(&count.groups);
     check(within, "groups", count.groups, "1 to one for each cluster")?;
+    let within = paging.taken < paging.nodes_per_page;
+    check(
+        within,
+        "places taken",
+        paging.taken,
+        "fewer than a page has",
+    )?;
     pool.install(|| {
         let search = Search {
             vectors,

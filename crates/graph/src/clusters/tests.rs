@@ -88,12 +88,11 @@ fn copies_and_tiny_sets_are_no_trouble() {
         members: 0,
         seed: 0,
     };
-    let outcome = clusters(
-        &rows.set(Guide::L2),
-        (&spec, Paging::whole(4)),
-        &pool(1),
-        &NoProgress,
-    );
-    assert!(outcome.is_err());
+    let spec_of = |members| ClusterSpec { members, ..spec };
+    for (members, per_page) in [(0, 4), (2, 0)] {
+        let spec = (&spec_of(members), Paging::whole(per_page));
+        let outcome = clusters(&rows.set(Guide::L2), spec, &pool(1), &NoProgress);
+        assert!(outcome.is_err(), "{members}, {per_page}");
+    }
     assert_eq!(found(&rows, Guide::L2, 3, 1).order.len(), 3);
 }
