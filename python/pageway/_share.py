@@ -58,7 +58,9 @@ class Bar:
             self._bar.set_description_str(stage, refresh=False)
         reached = share * self._whole
         if not self._own or reached - self._shown >= 1 or share >= 1.0:
-            step = round(reached - self._shown, 2) if self._own else reached - self._shown
+            # Sums of steps are rounded: the same share again may be a little less than what is shown.
+            step = max(reached - self._shown, 0.0)
+            step = round(step, 2) if self._own else step
             self._bar.update(step)
             self._shown += step
 

@@ -168,6 +168,14 @@ def test_bars_show_the_share_of_the_whole(tmp_path, segments):
     assert shares == sorted(shares) and shares[-1] == 1.0 and len(set(shares)) > 3
 
 
+def test_a_bar_never_moves_back():
+    bar = Bar(total=1)
+    shown = pageway._share.Bar(bar)
+    for share in [0.06, 0.88, 0.88, 1.0, 1.0]:
+        shown(share, "encode")
+    assert bar.n == pytest.approx(1)
+
+
 def test_tqdm_itself(tmp_path):
     tqdm = pytest.importorskip("tqdm", reason="tqdm is not installed").tqdm
     shown = io.StringIO()
