@@ -18,7 +18,7 @@
 
 use std::ops::Range;
 
-use pageway_types::{NoProgress, NodeId, Progress};
+use pageway_types::{Candidate, NoProgress, NodeId, Progress};
 use rayon::prelude::*;
 
 use super::frequency::Stop;
@@ -53,7 +53,7 @@ pub(super) fn bytes(count: u64) -> u64 {
 /// Bytes that [`arrange`] holds for each thread.
 pub(crate) fn arrange_bytes() -> u64 {
     let nodes = 2 * RUN as u64;
-    let ranked = nodes * size_of::<(f32, f32, NodeId)>() as u64;
+    let ranked = nodes * size_of::<(f32, Candidate)>() as u64;
     ranked + paging_bytes(nodes)
 }
 
@@ -149,7 +149,7 @@ fn nearest_listed(
 #[derive(Default)]
 struct Ranked {
     distances: Vec<f32>,
-    near: Vec<(f32, NodeId)>,
+    near: Vec<Candidate>,
     places: Vec<NodeId>,
 }
 
@@ -167,19 +167,15 @@ impl Ranked {
         vectors.distance_many(node, others, &mut self.distances);
         let apart = (0..).zip(others).filter(|(_, other)| **other != node);
         self.near.clear();
-        self.near
-            .extend(apart.map(|(at, _)| (self.distances[at], place_of(at))));
-        let by_distance =
-            |a: &(f32, NodeId), b: &(f32, NodeId)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+        let placed = apart.map(|(at, _)| Candidate::new(place_of(at), self.distances[at]));
+        self.near.extend(placed);
         if self.near.len() > NEAREST as usize {
-            self.near
-                .select_nth_unstable_by(NEAREST as usize, by_distance);
+            self.near.select_nth_unstable(NEAREST as usize);
             self.near.truncate(NEAREST as usize);
         }
-        self.near.sort_unstable_by(by_distance);
+        self.near.sort_unstable();
         self.places.clear();
-        self.places
-            .extend(self.near.iter().map(|(_, place)| *place));
+        self.places.extend(self.near.iter().map(|one| one.node));
         &self.places
     }
 }
@@ -215,7 +211,7 @@ fn by_middle(order: &[NodeId], paging: Paging) -> Result<Vec<NodeId>, GraphError
     Ok(order)
 }
 
-/// The middle one of the nodes of a page, which ascend; the lower of two.
+/// The middle one of the nodes of a page by number; the lower of two.
 fn middle(page: &[NodeId]) -> NodeId {
     let mut nodes = page.to_vec();
     nodes.sort_unstable();
