@@ -50,6 +50,12 @@ impl Step {
         high: Line([0; LINE_BYTES]),
     };
 
+    /// The weights, in order.
+    fn weights(&self) -> impl Iterator<Item = i16> + Clone {
+        let pairs = self.low.0.iter().zip(&self.high.0);
+        pairs.map(|(low, high)| i16::from(high.cast_signed()) * 256 + i16::from(low.cast_signed()))
+    }
+
     /// Sets a weight; tells whether it has a high byte.
     fn set(&mut self, at: usize, weight: i16) -> bool {
         let most = DigitWeights::LARGEST;
@@ -59,6 +65,31 @@ impl Step {
         self.low.0[at] = low.cast_unsigned();
         self.high.0[at] = (high as i8).cast_unsigned();
         high != 0
+    }
+}
+
+/// What is known of weights that were rounded to multiples of a unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rounded {
+    /// The unit.
+    pub unit: i32,
+    /// Sum of what was left of the weights.
+    pub left: i32,
+    /// Sum of the squares of that.
+    pub squares: i64,
+}
+
+impl Rounded {
+    /// How many times the unit a weight is, to the nearest.
+    #[inline]
+    fn take(&mut self, weight: i16) -> i8 {
+        // Numbers above zero are cut off as they are rounded down.
+        let times = f32::from(weight) / self.unit as f32;
+        let nearest = (times + 128.5) as i32 - 128;
+        let left = i32::from(weight) - nearest * self.unit;
+        self.left += left;
+        self.squares += i64::from(left * left);
+        nearest as i8
     }
 }
 
@@ -101,6 +132,39 @@ impl DigitWeights {
         (self.code_bytes, self.ends, self.firsts) = (other.code_bytes, other.ends, other.firsts);
         self.steps.clone_from(&other.steps);
         self.wide.clone_from(&other.wide);
+    }
+
+    /// Takes the weights of the first digits of another, of whose codes its own are the first
+    /// bytes, as multiples of a unit with which they fit a byte.
+    ///
+    /// # Panics
+    /// Unless its codes are whole blocks of digits of four bits, of which the other has as many.
+    pub fn round_first(&mut self, other: &Self) -> Rounded {
+        let (steps, bytes) = (self.steps.len(), self.code_bytes);
+        let is_whole = self.ends[0] == bytes && bytes.is_multiple_of(LINE_BYTES);
+        assert!(is_whole && bytes <= other.ends[0], "whole blocks");
+        let weights = other.steps[..steps].iter().map(Step::weights);
+        let largest = weights.clone().flatten().map(i16::unsigned_abs).max();
+        let mut rounded = Rounded {
+            unit: largest
+                .unwrap_or(0)
+                .div_ceil(i8::MAX.unsigned_abs().into())
+                .max(1)
+                .into(),
+            ..Rounded::default()
+        };
+        for (step, weights) in self.steps.iter_mut().zip(weights) {
+            for (low, weight) in step.low.0.iter_mut().zip(weights) {
+                *low = rounded.take(weight).cast_unsigned();
+            }
+        }
+        rounded
+    }
+
+    /// Whether no weight has a high byte.
+    #[inline(always)]
+    pub(crate) fn is_narrow(&self) -> bool {
+        !self.wide.contains(&true)
     }
 
     /// Most bytes of memory that [`DigitWeights::new`] allocates for codes of so many bytes,
@@ -217,6 +281,37 @@ mod tests {
         assert_eq!(wide, [0]);
         weights.fill([[], [], []]);
         assert_eq!(weights, DigitWeights::new([66, 3, 1]));
+    }
+
+    #[test]
+    fn first_weights_are_rounded_to_bytes() {
+        let own: Vec<i16> = (0..300)
+            .map(|at| (at * 7919 % 2001 - 1000) as i16)
+            .collect();
+        let mut whole = DigitWeights::new([150, 9, 2]);
+        whole.fill([own.clone(), vec![5; 36], vec![-3; 16]]);
+        let mut first = DigitWeights::new([128, 0, 0]);
+        let rounded = first.round_first(&whole);
+        assert_eq!(rounded.unit, 8);
+        assert!(first.is_narrow() && !whole.is_narrow());
+        let (mut left, mut squares) = (0, 0);
+        let all = first.steps.iter().flat_map(Step::weights).zip(own);
+        for (rounded, own) in all {
+            let rest = i32::from(own) - 8 * i32::from(rounded);
+            assert!(rest.abs() <= 4, "{own}: {rounded}");
+            left += rest;
+            squares += i64::from(rest * rest);
+        }
+        assert_eq!((rounded.left, rounded.squares), (left, squares));
+        whole.fill([vec![100; 300], Vec::new(), Vec::new()]);
+        let exactly = Rounded {
+            unit: 1,
+            left: 0,
+            squares: 0,
+        };
+        assert_eq!(first.round_first(&whole), exactly);
+        whole.fill([const { Vec::new() }; 3]);
+        assert_eq!(first.round_first(&whole), exactly);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub use blocks::{
     BLOCK_CODES, BlockFactors, BlockWeights, Estimator, half_rescale, half_value, single_rescale,
     write_block,
 };
-pub use digits::DigitWeights;
+pub use digits::{DigitWeights, Rounded};
 pub use finish::cosine_distance;
 pub use fixed::FixedMatrix;
 pub use huge_pages::advise_huge_pages;

@@ -23,6 +23,7 @@ pub fn prefetch(bytes: &[u8]) {
 pub(crate) struct RowPrefetch<'a> {
     rows: &'a [u8],
     row_bytes: usize,
+    asked_bytes: usize,
     places: &'a [Place],
     rows_ahead: usize,
 }
@@ -40,14 +41,20 @@ impl<'a> RowPrefetch<'a> {
     /// Rows asked for ahead of the row being read.
     const ROWS_AHEAD: usize = 8;
 
-    /// Prepares to read the rows of `places` in order, and asks for the first of them.
+    /// Prepares to read the first `read_bytes` of the rows of `places` in order, and asks for the
+    /// first of them.
     #[inline(always)]
-    pub(crate) fn new(rows: &'a [u8], row_bytes: usize, places: &'a [Place]) -> Self {
-        let asked_bytes = row_bytes.clamp(1, Self::ROW_BYTES);
+    pub(crate) fn new(
+        rows: &'a [u8],
+        (row_bytes, read_bytes): (usize, usize),
+        places: &'a [Place],
+    ) -> Self {
+        let asked_bytes = read_bytes.clamp(1, Self::ROW_BYTES);
         let rows_ahead = (Self::BYTES_AHEAD / asked_bytes).min(Self::ROWS_AHEAD);
         let prefetch = Self {
             rows,
             row_bytes,
+            asked_bytes,
             places,
             rows_ahead,
         };
@@ -72,12 +79,11 @@ impl<'a> RowPrefetch<'a> {
             .rows
             .as_ptr()
             .wrapping_add(place.index().wrapping_mul(self.row_bytes));
-        let asked_bytes = self.row_bytes.min(Self::ROW_BYTES);
-        for offset in (0..asked_bytes).step_by(CACHE_LINE) {
+        for offset in (0..self.asked_bytes).step_by(CACHE_LINE) {
             prefetch_line(first.wrapping_add(offset));
         }
         // An unaligned row ends one line later than its length says.
-        prefetch_line(first.wrapping_add(asked_bytes).wrapping_sub(1));
+        prefetch_line(first.wrapping_add(self.asked_bytes).wrapping_sub(1));
     }
 }
 

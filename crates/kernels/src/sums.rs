@@ -93,7 +93,7 @@ pub(crate) unsafe fn sums_gather<S: CodeSum>(
     out: &mut [i32],
 ) {
     assert_eq!(places.len(), out.len(), "one sum per place");
-    let prefetch = RowPrefetch::new(codes, stride, places);
+    let prefetch = RowPrefetch::new(codes, (stride, weights.code_bytes()), places);
     let code = |place: Place| from(codes, place.index() * stride, weights);
     let (groups, rest) = out.as_chunks_mut::<GROUP>();
     let (places_of_groups, other_places) = places.as_chunks::<GROUP>();
@@ -102,7 +102,8 @@ pub(crate) unsafe fn sums_gather<S: CodeSum>(
     unsafe {
         for (group, (places, out)) in places_of_groups.iter().zip(groups).enumerate() {
             (0..GROUP).for_each(|one| prefetch.ahead_of(GROUP * group + one));
-            *out = S::group(weights, places.map(code));
+            let [a, b, c, d] = *places;
+            *out = S::group(weights, [code(a), code(b), code(c), code(d)]);
         }
         for (index, (place, out)) in other_places.iter().zip(rest).enumerate() {
             prefetch.ahead_of(grouped + index);

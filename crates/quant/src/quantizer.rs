@@ -2,7 +2,7 @@
 //! spec or the first bytes of a codebook name, and a batch of codes pays one branch for it.
 
 use pageway_kernels::{BLOCK_CODES, KernelSet};
-use pageway_types::{ElementType, Guide, Progress};
+use pageway_types::{ElementType, Guide, Place, Progress};
 use rayon::ThreadPool;
 
 use crate::pq::{PqEncoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
@@ -368,6 +368,31 @@ impl Scorer {
                 errors.resize(out.len(), f32::INFINITY);
             }
             Self::RaBitQ(scorer) => scorer.score_with_errors(batch, out, errors),
+        }
+    }
+
+    /// Codes that are screened at a time.
+    pub const SCREENED: usize = RaBitQScorer::SCREENED;
+
+    /// Which of up to [`Scorer::SCREENED`] codes of a table may have an estimate of at most
+    /// `limit`: bit `i` says it of code `i`. Costs less than an estimate, where only the first
+    /// bytes of each code are looked at.
+    ///
+    /// # Panics
+    /// As [`CodeScorer::score`].
+    pub fn screen(&self, codes: &[u8], places: &[Place], limit: f32) -> u64 {
+        match self {
+            Self::Pq(_) => u64::MAX,
+            Self::RaBitQ(scorer) => scorer.screen(codes, places, limit),
+        }
+    }
+
+    /// Bytes of a code of a table that [`Scorer::screen`] looks at; the whole code where that tells
+    /// nothing.
+    pub fn screened_bytes(&self) -> usize {
+        match self {
+            Self::Pq(scorer) => scorer.code_bytes(),
+            Self::RaBitQ(scorer) => scorer.screened_bytes(),
         }
     }
 

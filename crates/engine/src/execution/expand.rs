@@ -208,6 +208,9 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
         let node_count = self.parts.codec.map().node_count;
         let code_bytes = self.parts.codes.quantizer.code_bytes();
+        let limit = self.scratch.candidates.limit();
+        let table = &self.parts.codes.table;
+        let first = table.first_bytes(&self.scratch.scoring.scorer, limit);
         let with_code = neighbors.codes.len() / code_bytes;
         let without = neighbors.len() - with_code.min(neighbors.len());
         self.scratch.scoring.clear();
@@ -226,9 +229,9 @@ impl<C: PageCodec> Traversal<'_, C> {
             if let Some(place) = at.checked_sub(without as u32) {
                 scoring.coded.push(neighbor);
                 scoring.places.push(Place(place));
-            } else if neighbor.0 < self.parts.codes.table.node_count() {
+            } else if neighbor.0 < table.node_count() {
                 // It arrives while the rest of the list is looked at.
-                self.parts.codes.table.prefetch(neighbor, code_bytes);
+                table.prefetch(neighbor, code_bytes, 0..first);
                 scoring.fresh.push(neighbor);
             } else {
                 return Err(PageError::Uncoded {
@@ -273,7 +276,9 @@ impl<C: PageCodec> Traversal<'_, C> {
             codes: codes_at_hand,
             places,
         };
-        let in_memory = self.parts.codes.table.batch(fresh);
+        let table = &self.parts.codes.table;
+        table.screen(scorer, scratch.candidates.limit(), fresh);
+        let in_memory = table.batch(fresh);
         for (batch, nodes) in [(in_memory, &*fresh), (beside, &*coded)] {
             if nodes.is_empty() {
                 continue;

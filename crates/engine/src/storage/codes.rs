@@ -1,7 +1,9 @@
 //! Codes in memory: a table of those of the first nodes, or of all; and those of a few others.
 
+use std::ops::Range;
+
 use pageway_kernels::{places, prefetch};
-use pageway_quant::{CodeBatch, CodeForms};
+use pageway_quant::{CodeBatch, CodeForms, CodeScorer, Scorer};
 use pageway_types::{NodeId, Place};
 
 /// Codes in node order: of all nodes in the form in which single ones are scored faster, of the
@@ -60,10 +62,49 @@ impl CodeTable {
         self.bytes.get(start..start + code_bytes)
     }
 
-    /// Asks for the code of a node that is scored soon.
+    /// Asks for bytes of the code of a node that is scored soon.
     #[inline]
-    pub(crate) fn prefetch(&self, node: NodeId, code_bytes: usize) {
-        prefetch(self.code(node, code_bytes).unwrap_or(&[]));
+    pub(crate) fn prefetch(&self, node: NodeId, code_bytes: usize, bytes: Range<usize>) {
+        let code = self.code(node, code_bytes).unwrap_or(&[]);
+        prefetch(code.get(bytes).unwrap_or(&[]));
+    }
+
+    /// Bytes of a code that are looked at first, to leave out nodes beyond `limit`; all of it where
+    /// none are.
+    #[inline]
+    pub(crate) fn first_bytes(&self, scorer: &Scorer, limit: f32) -> usize {
+        if self.is_arranged && limit < f32::INFINITY {
+            scorer.screened_bytes()
+        } else {
+            scorer.code_bytes()
+        }
+    }
+
+    /// Leaves out nodes that surely lie beyond `limit`, and asks for the codes of the others.
+    pub(crate) fn screen(&self, scorer: &Scorer, limit: f32, nodes: &mut Vec<NodeId>) {
+        let (code_bytes, first) = (scorer.code_bytes(), self.first_bytes(scorer, limit));
+        if first == code_bytes {
+            return;
+        }
+        let (mut kept, mut at) = (0, 0);
+        while let Some(part) = nodes.get(at..).filter(|rest| !rest.is_empty()) {
+            let part = part.get(..Scorer::SCREENED).unwrap_or(part);
+            let behind = at + part.len();
+            let mut marks = scorer.screen(&self.bytes, places(part), limit);
+            while marks != 0 {
+                let from = at + marks.trailing_zeros() as usize;
+                marks &= marks - 1;
+                if let Some(node) = nodes.get(from).copied()
+                    && let Some(own) = nodes.get_mut(kept)
+                {
+                    *own = node;
+                    kept += 1;
+                    self.prefetch(node, code_bytes, first..code_bytes);
+                }
+            }
+            at = behind;
+        }
+        nodes.truncate(kept);
     }
 
     /// Nodes it holds codes of: node 0 and those behind it.

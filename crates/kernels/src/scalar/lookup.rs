@@ -27,7 +27,7 @@ pub(crate) fn lookup(table: &[f32], codes: &[u8], out: &mut [f32]) {
 pub(crate) fn lookup_gather(table: &[f32], codes: &[u8], places: &[Place], out: &mut [f32]) {
     let code_bytes = code_bytes(table);
     assert_eq!(places.len(), out.len(), "one sum per place");
-    let prefetch = RowPrefetch::new(codes, code_bytes, places);
+    let prefetch = RowPrefetch::new(codes, (code_bytes, code_bytes), places);
     for (index, (place, out)) in places.iter().zip(out).enumerate() {
         prefetch.ahead_of(index);
         *out = sum(table, &codes[place.index() * code_bytes..][..code_bytes]);

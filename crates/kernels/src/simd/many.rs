@@ -56,7 +56,7 @@ unsafe fn distances<Q, V, M>(
     M: Measure<V>,
 {
     let query = &query[..row_bytes * Q::BYTES / V::BYTES];
-    let prefetch = RowPrefetch::new(rows, row_bytes, places);
+    let prefetch = RowPrefetch::new(rows, (row_bytes, row_bytes), places);
     for (index, (place, out)) in places.iter().zip(out).enumerate() {
         prefetch.ahead_of(index);
         let row = &rows[place.index() * row_bytes..][..row_bytes];

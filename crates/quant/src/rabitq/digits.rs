@@ -18,6 +18,7 @@ use std::ops::Range;
 use pageway_kernels::{DigitWeights, Estimator};
 
 use super::layout::Layout;
+use super::leading::{DigitSums, LeadingDigits};
 use super::scorer::nearest;
 use super::{RaBitQScorer, RaBitQSpec, RaBitQuantizer};
 
@@ -66,6 +67,24 @@ impl Digits {
     fn section_bytes(&self) -> [usize; 3] {
         let [fours, twos, ones] = &self.0;
         [count(fours) / 2, count(twos) / 4, count(ones).div_ceil(8)]
+    }
+
+    /// What is known of the sums of the first digits of four bits, so many, and of all others.
+    fn sums(&self, count: usize, weights: &[i16]) -> [DigitSums; 2] {
+        let mut sums = <[DigitSums; 2]>::default();
+        let [first, others] = &mut sums;
+        let mut left = count;
+        for (runs, bits) in self.0.iter().zip(BITS) {
+            for weight in weights_of(runs, weights) {
+                if left > 0 {
+                    left -= 1;
+                    first.add(weight, bits);
+                } else {
+                    others.add(weight, bits);
+                }
+            }
+        }
+        sums
     }
 
     /// The most that a weight of an axis is doubled for a digit.
@@ -162,6 +181,7 @@ impl RaBitQuantizer {
 pub(super) struct DigitScorer {
     digits: Digits,
     pub(super) weights: DigitWeights,
+    pub(super) leading: Option<LeadingDigits>,
     /// As for codes as they are stored, of other weights.
     pub(super) estimator: Estimator,
 }
@@ -170,6 +190,9 @@ impl DigitScorer {
     /// Takes what another of the same layout made of its query.
     pub(super) fn take_over(&mut self, other: &Self) {
         self.weights.copy_from(&other.weights);
+        if let (Some(own), Some(other)) = (&mut self.leading, &other.leading) {
+            own.take_over(other);
+        }
         self.estimator = other.estimator;
     }
 
@@ -177,6 +200,7 @@ impl DigitScorer {
         let digits = Digits::new(layout);
         Self {
             weights: DigitWeights::new(digits.section_bytes()),
+            leading: LeadingDigits::new(digits.section_bytes()),
             digits,
             estimator: Estimator::default(),
         }
@@ -189,7 +213,8 @@ impl RaBitQScorer {
         let (_, bits) = spec.budget(dimension);
         // A run for each place of a digit and each number of bits, and for what is moved.
         let runs = 32 * size_of::<Run>();
-        DigitWeights::bytes(bits.div_ceil(8)) + runs + size_of::<DigitScorer>()
+        let weights = DigitWeights::bytes(bits.div_ceil(8)) + LeadingDigits::bytes();
+        weights + runs + size_of::<DigitScorer>()
     }
 
     /// Makes the weights of all digits, of those of axes.
@@ -218,6 +243,10 @@ impl RaBitQScorer {
         let sections = own.digits.0.each_ref();
         own.weights
             .fill(sections.map(|runs| weights_of(runs, &self.integers)));
+        if let Some(leading) = &mut own.leading {
+            let sums = own.digits.sums(LeadingDigits::COUNT, &self.integers);
+            leading.take(&own.weights, sums);
+        }
         let unit = f64::from(largest / limit) * factor;
         own.estimator = Estimator {
             scale: -unit as f32,

@@ -72,7 +72,11 @@ impl Layout {
     }
 
     /// The centroid that a code names; 0 where there is one only.
+    #[inline]
     pub(super) fn centroid(&self, code: &[u8]) -> usize {
+        if self.centroid_bytes == 0 {
+            return 0;
+        }
         let bytes = code.get(self.factors.bytes()..self.head_bytes());
         let bytes = bytes.unwrap_or(&[]).iter().rev();
         bytes.fold(0, |id, byte| id << 8 | usize::from(*byte))

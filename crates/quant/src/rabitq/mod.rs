@@ -46,6 +46,7 @@ mod frame;
 mod grid;
 mod hadamard;
 mod layout;
+mod leading;
 mod principal;
 mod quantizer;
 mod rows;

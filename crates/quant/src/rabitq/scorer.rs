@@ -46,7 +46,7 @@ pub struct RaBitQScorer {
 const TO_BITS: f32 = 12_582_912.0;
 
 /// Codes whose sums are kept at a time.
-const BLOCK: usize = 64;
+pub(super) const BLOCK: usize = 64;
 
 /// What a query knows of a centroid.
 #[derive(Clone, Copy, Debug, Default)]
@@ -372,7 +372,7 @@ impl RaBitQScorer {
     }
 
     #[inline]
-    fn read(&self, code: &[u8]) -> (Factors, Centroid) {
+    pub(super) fn read(&self, code: &[u8]) -> (Factors, Centroid) {
         let factors = Factors::read(self.layout.factors, code);
         let centroid = self.centroids.get(self.layout.centroid(code));
         (factors, centroid.copied().unwrap_or_default())

@@ -1,6 +1,7 @@
 //! Digits of codes, 32 at a time: products of bytes in pairs, then pairs of those.
 //!
 //! Four codes are summed together: they share the weights, and the adding up of lanes at the end.
+//! Of weights without high bytes there are half as many sums, for which there are registers.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_hadd_epi32, _mm_shuffle_epi32,
@@ -14,22 +15,22 @@ use std::ops::Range;
 use pageway_types::Place;
 
 use crate::digits::{Block, DigitWeights, FOURS, ONES, Section, TWOS};
-use crate::sums::{self, CodeSum, GROUP, Line};
+use crate::sums::{self, CodeSum, CodeWeights, GROUP, Line};
 
 /// Bytes of a register.
 const BYTES: usize = 32;
 
-/// Digits times weights in registers of 32.
-struct Products;
+/// Digits times weights in registers of 32: times their low bytes, or both.
+struct Products<const PARTS: usize>;
 
-impl CodeSum for Products {
+impl<const PARTS: usize> CodeSum for Products<PARTS> {
     type Weights = DigitWeights;
 
     #[inline(always)]
     unsafe fn sum(weights: &DigitWeights, code: &[u8]) -> i32 {
         // SAFETY: the caller vouches for the features.
         unsafe {
-            let [lanes] = lanes(weights, [code]);
+            let [lanes] = lanes::<1, PARTS>(weights, [code]);
             let two = _mm_add_epi32(lanes, _mm_unpackhi_epi64(lanes, lanes));
             _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<1>(two)))
         }
@@ -39,7 +40,7 @@ impl CodeSum for Products {
     unsafe fn group(weights: &DigitWeights, codes: [&[u8]; GROUP]) -> [i32; GROUP] {
         // SAFETY: the caller vouches for the features; a register holds as many bytes as the array.
         unsafe {
-            let [a, b, c, d] = lanes(weights, codes);
+            let [a, b, c, d] = lanes::<GROUP, PARTS>(weights, codes);
             let sums = _mm_hadd_epi32(_mm_hadd_epi32(a, b), _mm_hadd_epi32(c, d));
             let mut out = [0; GROUP];
             _mm_storeu_si128(out.as_mut_ptr().cast(), sums);
@@ -53,113 +54,124 @@ impl CodeSum for Products {
 /// # Safety
 /// The CPU has AVX2.
 #[inline(always)]
-unsafe fn lanes<const N: usize>(weights: &DigitWeights, codes: [&[u8]; N]) -> [__m128i; N] {
-    // SAFETY: the caller vouches for the features.
+unsafe fn lanes<const N: usize, const PARTS: usize>(
+    weights: &DigitWeights,
+    codes: [&[u8]; N],
+) -> [__m128i; N] {
+    // Of nearly every code a register can be filled from any byte on.
+    let end = weights.code_bytes() + BYTES;
+    // SAFETY: the caller vouches for the features, and what was looked at for the bytes.
     unsafe {
-        let mut sums = Sums::new();
-        sums.add_section::<2, 4>(weights, FOURS, &codes);
-        sums.add_section::<4, 2>(weights, TWOS, &codes);
-        sums.add_section::<8, 1>(weights, ONES, &codes);
+        if codes.iter().all(|code| code.len() >= end) {
+            lanes_of::<N, PARTS, false>(weights, &codes)
+        } else {
+            lanes_of::<N, PARTS, true>(weights, &codes)
+        }
+    }
+}
+
+/// The same, by whether a code may end before a register is full.
+///
+/// # Safety
+/// The CPU has AVX2; unless codes may end, a register of bytes follows each.
+#[inline(always)]
+unsafe fn lanes_of<const N: usize, const PARTS: usize, const ENDS: bool>(
+    weights: &DigitWeights,
+    codes: &[&[u8]; N],
+) -> [__m128i; N] {
+    // SAFETY: the caller vouches for features and bounds.
+    unsafe {
+        let mut sums = [_mm256_setzero_si256(); N];
+        add_section::<N, PARTS, ENDS, 2, 4>((weights, FOURS), codes, &mut sums);
+        add_section::<N, PARTS, ENDS, 4, 2>((weights, TWOS), codes, &mut sums);
+        add_section::<N, PARTS, ENDS, 8, 1>((weights, ONES), codes, &mut sums);
         let mut halves = [_mm256_castsi256_si128(_mm256_setzero_si256()); N];
-        for (half, wide) in halves.iter_mut().zip(sums.wide) {
-            let upper = _mm256_extracti128_si256::<1>(wide);
-            *half = _mm_add_epi32(_mm256_castsi256_si128(wide), upper);
+        for (half, sum) in halves.iter_mut().zip(sums) {
+            let upper = _mm256_extracti128_si256::<1>(sum);
+            *half = _mm_add_epi32(_mm256_castsi256_si128(sum), upper);
         }
         halves
     }
 }
 
-/// Sums of products of some codes by lanes.
-struct Sums<const N: usize> {
-    /// Those with low bytes of weights and those with high ones, in 16 bits.
-    narrow: [[__m256i; N]; 2],
-    wide: [__m256i; N],
+/// Adds the digits of a section, of so many to a byte and so many bits.
+///
+/// # Safety
+/// As [`lanes_of`].
+#[inline(always)]
+unsafe fn add_section<
+    const N: usize,
+    const PARTS: usize,
+    const ENDS: bool,
+    const DIGITS: usize,
+    const BITS: i32,
+>(
+    (weights, section): (&DigitWeights, Section<DIGITS>),
+    codes: &[&[u8]; N],
+    sums: &mut [__m256i; N],
+) {
+    let mut blocks = weights.of_section(section).peekable();
+    // SAFETY: the caller vouches for features and bounds.
+    unsafe {
+        while blocks.peek().is_some() {
+            // Sums with low bytes of weights and with high ones, in 16 bits.
+            let mut narrow = [[_mm256_setzero_si256(); N]; PARTS];
+            for (bytes, block) in blocks.by_ref().take(blocks_between(DIGITS)) {
+                if PARTS > 1 && block.is_wide {
+                    add_block::<N, PARTS, PARTS, ENDS, DIGITS, BITS>(
+                        (bytes, block),
+                        codes,
+                        &mut narrow,
+                    );
+                } else {
+                    add_block::<N, PARTS, 1, ENDS, DIGITS, BITS>(
+                        (bytes, block),
+                        codes,
+                        &mut narrow,
+                    );
+                }
+            }
+            for (narrow, unit) in narrow.iter().zip([1, 256]) {
+                let unit = _mm256_set1_epi16(unit);
+                for (sum, narrow) in sums.iter_mut().zip(narrow) {
+                    *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(*narrow, unit));
+                }
+            }
+        }
+    }
 }
 
-impl<const N: usize> Sums<N> {
-    /// # Safety
-    /// The CPU has AVX2.
-    #[inline(always)]
-    unsafe fn new() -> Self {
-        // SAFETY: the caller vouches for the features.
-        let zero = unsafe { _mm256_setzero_si256() };
-        Self {
-            narrow: [[zero; N]; 2],
-            wide: [zero; N],
-        }
-    }
-
-    /// Adds the digits of a section, of so many to a byte and so many bits.
-    ///
-    /// # Safety
-    /// The CPU has AVX2.
-    #[inline(always)]
-    unsafe fn add_section<const DIGITS: usize, const BITS: i32>(
-        &mut self,
-        weights: &DigitWeights,
-        section: Section<DIGITS>,
-        codes: &[&[u8]; N],
-    ) {
-        // SAFETY: the caller vouches for the features.
-        unsafe {
-            for (number, (bytes, block)) in weights.of_section(section).enumerate() {
-                if number > 0 && number % blocks_between(DIGITS) == 0 {
-                    self.widen();
+/// Adds the digits of a block whose weights have so many parts that count.
+///
+/// # Safety
+/// As [`lanes_of`].
+#[inline(always)]
+unsafe fn add_block<
+    const N: usize,
+    const PARTS: usize,
+    const COUNTED: usize,
+    const ENDS: bool,
+    const DIGITS: usize,
+    const BITS: i32,
+>(
+    (bytes, block): (Range<usize>, Block<'_, DIGITS>),
+    codes: &[&[u8]; N],
+    narrow: &mut [[__m256i; N]; PARTS],
+) {
+    // SAFETY: the caller vouches for features and bounds.
+    unsafe {
+        let most = _mm256_set1_epi8(Section::<DIGITS>::MOST.cast_signed());
+        for (half, at) in bytes.step_by(BYTES).enumerate() {
+            let mut bytes = load::<N, ENDS>(codes, at);
+            for step in block.steps {
+                let mut digits = bytes;
+                for (digits, bytes) in digits.iter_mut().zip(&mut bytes) {
+                    *digits = _mm256_and_si256(*bytes, most);
+                    *bytes = _mm256_srli_epi16::<BITS>(*bytes);
                 }
-                if block.is_wide {
-                    self.add_block::<DIGITS, BITS, true>((bytes, block), codes);
-                } else {
-                    self.add_block::<DIGITS, BITS, false>((bytes, block), codes);
-                }
-            }
-            self.widen();
-        }
-    }
-
-    /// Adds the digits of a block whose weights have high bytes or none.
-    ///
-    /// # Safety
-    /// The CPU has AVX2.
-    #[inline(always)]
-    unsafe fn add_block<const DIGITS: usize, const BITS: i32, const WIDE: bool>(
-        &mut self,
-        (bytes, block): (Range<usize>, Block<'_, DIGITS>),
-        codes: &[&[u8]; N],
-    ) {
-        // SAFETY: the caller vouches for the features.
-        unsafe {
-            let most = _mm256_set1_epi8(Section::<DIGITS>::MOST.cast_signed());
-            let [low, high] = &mut self.narrow;
-            for (half, at) in bytes.step_by(BYTES).enumerate() {
-                let mut bytes = load(codes, at);
-                for step in block.steps {
-                    let mut digits = bytes;
-                    for (digits, bytes) in digits.iter_mut().zip(&mut bytes) {
-                        *digits = _mm256_and_si256(*bytes, most);
-                        *bytes = _mm256_srli_epi16::<BITS>(*bytes);
-                    }
-                    add(&step.low, half, &digits, low);
-                    if WIDE {
-                        add(&step.high, half, &digits, high);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Makes room for as many more.
-    ///
-    /// # Safety
-    /// The CPU has AVX2.
-    #[inline(always)]
-    unsafe fn widen(&mut self) {
-        // SAFETY: the caller vouches for the features.
-        unsafe {
-            for (narrow, unit) in self.narrow.iter_mut().zip([1, 256]) {
-                let unit = _mm256_set1_epi16(unit);
-                for (wide, narrow) in self.wide.iter_mut().zip(narrow) {
-                    *wide = _mm256_add_epi32(*wide, _mm256_madd_epi16(*narrow, unit));
-                    *narrow = _mm256_setzero_si256();
+                let parts = [&step.low, &step.high];
+                for (weights, narrow) in parts.iter().zip(narrow.iter_mut()).take(COUNTED) {
+                    add(weights, half, &digits, narrow);
                 }
             }
         }
@@ -198,24 +210,23 @@ const fn blocks_between(digits: usize) -> usize {
 /// section has no weight in it.
 ///
 /// # Safety
-/// The CPU has AVX2.
+/// The CPU has AVX2; unless codes may end, 32 bytes are readable from `at` on.
 #[inline(always)]
-unsafe fn load<const N: usize>(codes: &[&[u8]; N], at: usize) -> [__m256i; N] {
+unsafe fn load<const N: usize, const ENDS: bool>(codes: &[&[u8]; N], at: usize) -> [__m256i; N] {
     // SAFETY: the caller vouches for the features; 32 bytes are readable from each start on.
     unsafe {
         let mut out = [_mm256_setzero_si256(); N];
-        if codes.iter().all(|code| at + BYTES <= code.len()) {
-            for (out, code) in out.iter_mut().zip(codes) {
-                *out = _mm256_loadu_si256(code.as_ptr().add(at).cast());
-            }
-        } else {
-            for (out, code) in out.iter_mut().zip(codes) {
+        for (out, code) in out.iter_mut().zip(codes) {
+            *out = if ENDS {
                 let mut padded = [0; BYTES];
                 let code = &code[at..];
                 let own = code.len().min(BYTES);
                 padded[..own].copy_from_slice(&code[..own]);
-                *out = _mm256_loadu_si256(padded.as_ptr().cast());
-            }
+                _mm256_loadu_si256(padded.as_ptr().cast())
+            } else {
+                debug_assert!(at + BYTES <= code.len(), "the code has room");
+                _mm256_loadu_si256(code.as_ptr().add(at).cast())
+            };
         }
         out
     }
@@ -231,7 +242,13 @@ pub(super) fn digit_sums_gather(
     #[target_feature(enable = "avx2")]
     fn run(weights: &DigitWeights, codes: &[u8], stride: usize, places: &[Place], out: &mut [i32]) {
         // SAFETY: this function has the features.
-        unsafe { sums::sums_gather::<Products>(weights, codes, stride, places, out) }
+        unsafe {
+            if weights.is_narrow() {
+                sums::sums_gather::<Products<1>>(weights, codes, stride, places, out);
+            } else {
+                sums::sums_gather::<Products<2>>(weights, codes, stride, places, out);
+            }
+        }
     }
     // SAFETY: reached through a detected set only.
     unsafe { run(weights, codes, stride, places, out) }
