@@ -251,7 +251,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         if self.query.admission.hides(node) || !self.scratch.seen.nodes.insert(node) {
             return false;
         }
-        !self.is_scored_as_a_whole(self.parts.codec.map().page_of(node))
+        let scores_pages = self.parts.execution.harvest.scores_pages();
+        !scores_pages || !self.is_scored_as_a_whole(self.parts.codec.map().page_of(node))
     }
 
     /// Whether every record of a page was scored, or will be when it arrives.

@@ -14,10 +14,16 @@ impl CodeSum for Portable {
     /// The sum that every instruction set must give.
     #[inline(always)]
     unsafe fn sum(weights: &DigitWeights, code: &[u8]) -> i32 {
-        of_section(weights, FOURS, code)
-            .wrapping_add(of_section(weights, TWOS, code))
-            .wrapping_add(of_section(weights, ONES, code))
+        digit_sum(weights, code)
     }
+}
+
+/// The sum of one code.
+#[inline(always)]
+pub(crate) fn digit_sum(weights: &DigitWeights, code: &[u8]) -> i32 {
+    of_section(weights, FOURS, code)
+        .wrapping_add(of_section(weights, TWOS, code))
+        .wrapping_add(of_section(weights, ONES, code))
 }
 
 /// The sum of a section.

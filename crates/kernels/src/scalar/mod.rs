@@ -5,7 +5,7 @@
 mod bits;
 mod blocks;
 mod component;
-mod digits;
+pub(crate) mod digits;
 mod distance;
 mod fixed;
 mod hadamard;

@@ -15,6 +15,7 @@ use std::ops::Range;
 use pageway_types::Place;
 
 use crate::digits::{Block, DigitWeights, FOURS, ONES, Section, TWOS};
+use crate::scalar::digits::digit_sum;
 use crate::sums::{self, CodeSum, CodeWeights, GROUP, Line};
 
 /// Bytes of a register.
@@ -28,9 +29,12 @@ impl<const PARTS: usize> CodeSum for Products<PARTS> {
 
     #[inline(always)]
     unsafe fn sum(weights: &DigitWeights, code: &[u8]) -> i32 {
-        // SAFETY: the caller vouches for the features.
+        if !has_room(weights, code) {
+            return digit_sum(weights, code);
+        }
+        // SAFETY: the caller vouches for the features, and what was looked at for the bytes.
         unsafe {
-            let [lanes] = lanes::<1, PARTS>(weights, [code]);
+            let [lanes] = lanes::<1, PARTS>(weights, &[code]);
             let two = _mm_add_epi32(lanes, _mm_unpackhi_epi64(lanes, lanes));
             _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<1>(two)))
         }
@@ -38,9 +42,18 @@ impl<const PARTS: usize> CodeSum for Products<PARTS> {
 
     #[inline(always)]
     unsafe fn group(weights: &DigitWeights, codes: [&[u8]; GROUP]) -> [i32; GROUP] {
-        // SAFETY: the caller vouches for the features; a register holds as many bytes as the array.
+        let [a, b, c, d] = codes;
+        let have_room = has_room(weights, a)
+            && has_room(weights, b)
+            && has_room(weights, c)
+            && has_room(weights, d);
+        if !have_room {
+            return codes.map(|code| digit_sum(weights, code));
+        }
+        // SAFETY: the caller vouches for the features, what was looked at for the bytes; a register
+        // holds as many as the array.
         unsafe {
-            let [a, b, c, d] = lanes::<GROUP, PARTS>(weights, codes);
+            let [a, b, c, d] = lanes::<GROUP, PARTS>(weights, &codes);
             let sums = _mm_hadd_epi32(_mm_hadd_epi32(a, b), _mm_hadd_epi32(c, d));
             let mut out = [0; GROUP];
             _mm_storeu_si128(out.as_mut_ptr().cast(), sums);
@@ -49,42 +62,27 @@ impl<const PARTS: usize> CodeSum for Products<PARTS> {
     }
 }
 
+/// Whether a register can be filled from any byte of a code on: of all but the last ones.
+#[inline(always)]
+fn has_room(weights: &DigitWeights, code: &[u8]) -> bool {
+    code.len() >= weights.code_bytes() + BYTES
+}
+
 /// The sums of some codes, by lanes.
 ///
 /// # Safety
-/// The CPU has AVX2.
+/// The CPU has AVX2; a register of bytes follows each code.
 #[inline(always)]
 unsafe fn lanes<const N: usize, const PARTS: usize>(
-    weights: &DigitWeights,
-    codes: [&[u8]; N],
-) -> [__m128i; N] {
-    // Of nearly every code a register can be filled from any byte on.
-    let end = weights.code_bytes() + BYTES;
-    // SAFETY: the caller vouches for the features, and what was looked at for the bytes.
-    unsafe {
-        if codes.iter().all(|code| code.len() >= end) {
-            lanes_of::<N, PARTS, false>(weights, &codes)
-        } else {
-            lanes_of::<N, PARTS, true>(weights, &codes)
-        }
-    }
-}
-
-/// The same, by whether a code may end before a register is full.
-///
-/// # Safety
-/// The CPU has AVX2; unless codes may end, a register of bytes follows each.
-#[inline(always)]
-unsafe fn lanes_of<const N: usize, const PARTS: usize, const ENDS: bool>(
     weights: &DigitWeights,
     codes: &[&[u8]; N],
 ) -> [__m128i; N] {
     // SAFETY: the caller vouches for features and bounds.
     unsafe {
         let mut sums = [_mm256_setzero_si256(); N];
-        add_section::<N, PARTS, ENDS, 2, 4>((weights, FOURS), codes, &mut sums);
-        add_section::<N, PARTS, ENDS, 4, 2>((weights, TWOS), codes, &mut sums);
-        add_section::<N, PARTS, ENDS, 8, 1>((weights, ONES), codes, &mut sums);
+        add_section::<N, PARTS, 2, 4>((weights, FOURS), codes, &mut sums);
+        add_section::<N, PARTS, 4, 2>((weights, TWOS), codes, &mut sums);
+        add_section::<N, PARTS, 8, 1>((weights, ONES), codes, &mut sums);
         let mut halves = [_mm256_castsi256_si128(_mm256_setzero_si256()); N];
         for (half, sum) in halves.iter_mut().zip(sums) {
             let upper = _mm256_extracti128_si256::<1>(sum);
@@ -97,15 +95,9 @@ unsafe fn lanes_of<const N: usize, const PARTS: usize, const ENDS: bool>(
 /// Adds the digits of a section, of so many to a byte and so many bits.
 ///
 /// # Safety
-/// As [`lanes_of`].
+/// As [`lanes`].
 #[inline(always)]
-unsafe fn add_section<
-    const N: usize,
-    const PARTS: usize,
-    const ENDS: bool,
-    const DIGITS: usize,
-    const BITS: i32,
->(
+unsafe fn add_section<const N: usize, const PARTS: usize, const DIGITS: usize, const BITS: i32>(
     (weights, section): (&DigitWeights, Section<DIGITS>),
     codes: &[&[u8]; N],
     sums: &mut [__m256i; N],
@@ -118,17 +110,9 @@ unsafe fn add_section<
             let mut narrow = [[_mm256_setzero_si256(); N]; PARTS];
             for (bytes, block) in blocks.by_ref().take(blocks_between(DIGITS)) {
                 if PARTS > 1 && block.is_wide {
-                    add_block::<N, PARTS, PARTS, ENDS, DIGITS, BITS>(
-                        (bytes, block),
-                        codes,
-                        &mut narrow,
-                    );
+                    add_block::<N, PARTS, PARTS, DIGITS, BITS>((bytes, block), codes, &mut narrow);
                 } else {
-                    add_block::<N, PARTS, 1, ENDS, DIGITS, BITS>(
-                        (bytes, block),
-                        codes,
-                        &mut narrow,
-                    );
+                    add_block::<N, PARTS, 1, DIGITS, BITS>((bytes, block), codes, &mut narrow);
                 }
             }
             for (narrow, unit) in narrow.iter().zip([1, 256]) {
@@ -144,13 +128,12 @@ unsafe fn add_section<
 /// Adds the digits of a block whose weights have so many parts that count.
 ///
 /// # Safety
-/// As [`lanes_of`].
+/// As [`lanes`].
 #[inline(always)]
 unsafe fn add_block<
     const N: usize,
     const PARTS: usize,
     const COUNTED: usize,
-    const ENDS: bool,
     const DIGITS: usize,
     const BITS: i32,
 >(
@@ -162,7 +145,7 @@ unsafe fn add_block<
     unsafe {
         let most = _mm256_set1_epi8(Section::<DIGITS>::MOST.cast_signed());
         for (half, at) in bytes.step_by(BYTES).enumerate() {
-            let mut bytes = load::<N, ENDS>(codes, at);
+            let mut bytes = load(codes, at);
             for step in block.steps {
                 let mut digits = bytes;
                 for (digits, bytes) in digits.iter_mut().zip(&mut bytes) {
@@ -206,27 +189,17 @@ const fn blocks_between(digits: usize) -> usize {
     i16::MAX as usize / (2 * digits * pair)
 }
 
-/// The 32 bytes of each code from `at` on, and zeros where nothing follows. What lies behind a
-/// section has no weight in it.
+/// The 32 bytes of each code from `at` on. What lies behind a section has no weight in it.
 ///
 /// # Safety
-/// The CPU has AVX2; unless codes may end, 32 bytes are readable from `at` on.
+/// The CPU has AVX2; 32 bytes are readable from `at` on.
 #[inline(always)]
-unsafe fn load<const N: usize, const ENDS: bool>(codes: &[&[u8]; N], at: usize) -> [__m256i; N] {
-    // SAFETY: the caller vouches for the features; 32 bytes are readable from each start on.
+unsafe fn load<const N: usize>(codes: &[&[u8]; N], at: usize) -> [__m256i; N] {
+    // SAFETY: the caller vouches for features and bounds.
     unsafe {
         let mut out = [_mm256_setzero_si256(); N];
         for (out, code) in out.iter_mut().zip(codes) {
-            *out = if ENDS {
-                let mut padded = [0; BYTES];
-                let code = &code[at..];
-                let own = code.len().min(BYTES);
-                padded[..own].copy_from_slice(&code[..own]);
-                _mm256_loadu_si256(padded.as_ptr().cast())
-            } else {
-                debug_assert!(at + BYTES <= code.len(), "the code has room");
-                _mm256_loadu_si256(code.as_ptr().add(at).cast())
-            };
+            *out = _mm256_loadu_si256(code.as_ptr().add(at).cast());
         }
         out
     }

@@ -8,4 +8,5 @@ mod digits;
 mod estimates;
 mod fixture;
 mod format;
+mod leading;
 mod training;
