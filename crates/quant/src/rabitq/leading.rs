@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Digits are taken to be spread evenly, as which few are spread farther, and the sum of those
-//! behind to lie within [`DEVIATIONS`] of its mean. A code that is much like the query on the narrow
+//! behind to lie within [`DEVIATIONS`] of its mean. A code that is like the query on the narrow
 //! axes, too, lies farther out than chance has it.
 
 use pageway_kernels::{DigitWeights, Rounded};

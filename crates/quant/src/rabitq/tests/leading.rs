@@ -83,7 +83,7 @@ fn what_leading_digits_leave_out_lies_beyond_the_limit() {
                 );
                 let all = left.iter().filter(|own| **own).count();
                 assert!(
-                    all < (near + 700) / 2,
+                    2 * all < near + 700,
                     "{metric:?} {bits}: {all} left, {near} near"
                 );
             }
