@@ -181,7 +181,7 @@ impl RaBitQuantizer {
 pub(super) struct DigitScorer {
     digits: Digits,
     pub(super) weights: DigitWeights,
-    pub(super) leading: Option<LeadingDigits>,
+    pub(super) leading: Option<Box<LeadingDigits>>,
     /// As for codes as they are stored, of other weights.
     pub(super) estimator: Estimator,
 }
@@ -213,7 +213,8 @@ impl RaBitQScorer {
         let (_, bits) = spec.budget(dimension);
         // A run for each place of a digit and each number of bits, and for what is moved.
         let runs = 32 * size_of::<Run>();
-        let weights = DigitWeights::bytes(bits.div_ceil(8)) + LeadingDigits::bytes();
+        let bytes = bits.div_ceil(8);
+        let weights = DigitWeights::bytes(bytes) + LeadingDigits::bytes(bytes);
         weights + runs + size_of::<DigitScorer>()
     }
 

@@ -44,17 +44,28 @@ impl LeadingDigits {
     pub(super) const COUNT: usize = 2 * Self::CODE_BYTES;
 
     /// Of codes with so many bytes of digits of four, two and one bits; none where these are short.
-    pub(super) fn new([fours, twos, ones]: [usize; 3]) -> Option<Self> {
-        let behind = (fours + twos + ones).saturating_sub(Self::CODE_BYTES);
-        (fours >= Self::CODE_BYTES && behind >= LEAST_BEHIND).then(|| Self {
-            weights: DigitWeights::new([Self::CODE_BYTES, 0, 0]),
-            behind: None,
+    pub(super) fn new([fours, twos, ones]: [usize; 3]) -> Option<Box<Self>> {
+        let has_some = fours >= Self::CODE_BYTES && Self::may_lead(fours + twos + ones);
+        has_some.then(|| {
+            Box::new(Self {
+                weights: DigitWeights::new([Self::CODE_BYTES, 0, 0]),
+                behind: None,
+            })
         })
     }
 
-    /// Bytes of memory that it holds at most.
-    pub(super) const fn bytes() -> usize {
-        DigitWeights::bytes(Self::CODE_BYTES)
+    /// Whether codes with so many bytes of digits may have some.
+    const fn may_lead(digit_bytes: usize) -> bool {
+        digit_bytes >= Self::CODE_BYTES + LEAST_BEHIND
+    }
+
+    /// Bytes of memory that those of codes with so many bytes of digits hold at most.
+    pub(super) const fn bytes(digit_bytes: usize) -> usize {
+        if Self::may_lead(digit_bytes) {
+            DigitWeights::bytes(Self::CODE_BYTES) + size_of::<Self>()
+        } else {
+            0
+        }
     }
 
     /// Takes the weights of a query, and what is known of the sums of leading digits and of those
@@ -150,7 +161,7 @@ impl RaBitQScorer {
     /// Leading digits that tell something, with their unit and what all else counts at most.
     fn leading(&self) -> Option<(&DigitScorer, &LeadingDigits, (i32, i32))> {
         let digits = self.digits.as_deref()?;
-        let leading = digits.leading.as_ref()?;
+        let leading = digits.leading.as_deref()?;
         Some((digits, leading, leading.behind?))
     }
 }
