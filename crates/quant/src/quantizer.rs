@@ -376,7 +376,7 @@ impl Scorer {
 
     /// Which of up to [`Scorer::SCREENED`] codes of a table may have an estimate of at most
     /// `limit`: bit `i` says it of code `i`. Costs less than an estimate, where only the first
-    /// bytes of each code are looked at.
+    /// bytes of each code are looked at. A bound of five standard deviations, not a certain one.
     ///
     /// # Panics
     /// As [`CodeScorer::score`].
