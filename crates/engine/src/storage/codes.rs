@@ -80,7 +80,7 @@ impl CodeTable {
         }
     }
 
-    /// Leaves out nodes that the first bytes of their codes tell to lie beyond `limit`, and asks for
+    /// Leaves out nodes that the first bytes of their codes tell to lie beyond `limit`; asks for
     /// the other bytes of those that stay.
     pub(crate) fn screen(&self, scorer: &Scorer, limit: f32, nodes: &mut Vec<NodeId>) {
         let (code_bytes, first) = (scorer.code_bytes(), self.first_bytes(scorer, limit));
